@@ -2,6 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
+const { LockManager } = require('../..');
 const { startBusyActor } = require('../helpers/actors.js');
 const { modesOf, rowsOf } = require('../helpers/names.js');
 const { holdIn, requestIn, startPeers, unlockIn } = require('../helpers/peers.js');
@@ -88,6 +89,36 @@ test(
     await assert.rejects(manager.acquireAsync('a', { timeout: 50 }), { code: 'ERR_LOCK_TIMEOUT' });
     await unlockIn(peers[0]);
     assert.equal((await asked).unlock(), true);
+  }),
+);
+
+test(
+  'a time of 0, or less, is one try for the lock of another process, by every verb and of several names too',
+  watched(async (t) => {
+    const { directory, peers } = await startPeers(t, 1);
+    const manager = new LockManager({ directory, allowMainThread: true });
+    await holdIn(peers[0], 'b');
+    const verbs = {
+      request: (names, options) => manager.request(names, options, () => assert.fail('must not run')),
+      acquireAsync: (names, options) => manager.acquireAsync(names, options),
+      requestSync: async (names, options) => manager.requestSync(names, options, () => assert.fail('must not run')),
+      acquire: async (names, options) => manager.acquire(names, options),
+    };
+    const message = new RegExp(
+      `named lock 'b'\\. It is held now, exclusive, by process ${peers[0].pid}, for \\d+ ms\\.`,
+    );
+    for (const [verb, ask] of Object.entries(verbs)) {
+      for (const names of ['b', ['a', 'b']]) {
+        for (const timeout of [0, -1]) {
+          for (const mode of ['exclusive', 'shared']) {
+            const title = `${verb} of ${names}, ${timeout} ms, ${mode}`;
+            await assert.rejects(ask(names, { timeout, mode }), { code: 'ERR_LOCK_TIMEOUT', message }, title);
+          }
+        }
+      }
+      for (const name of ['a', 'b']) assert.deepEqual((await modesOf(name, manager)).pending, [], `${verb} of ${name}`);
+      assert.equal(await requestIn(peers[0], 'a', { ifAvailable: true }), false, verb);
+    }
   }),
 );
 
