@@ -122,7 +122,8 @@ test('an outer lock that is not available, or not in time, lets the next of the 
   const late = state.request({ timeout: 5 }, () => {});
   await turns();
   state.waits[0].resolve(null);
-  await assert.rejects(late, { code: 'ERR_LOCK_TIMEOUT' });
+  const message = /named lock 'name'\. Another process holds it, or came before\. Wait longer/;
+  await assert.rejects(late, { code: 'ERR_LOCK_TIMEOUT', message });
   assert.deepEqual(state.rows(), []);
 });
 
@@ -156,6 +157,24 @@ test('a signal cancels the wait for the outer lock, and rejects once nothing of 
   });
   await turns();
   assert.equal(isRejected, false);
+  state.waits[0].resolve(null);
+  await assert.rejects(request, reason);
+  assert.deepEqual(state.rows(), []);
+});
+
+test('a signal that aborts while the outer lock is asked for, by code of users that runs there, cancels it too', async (t) => {
+  const state = createBackend(t, { isFree: false });
+  const controller = new AbortController();
+  const reason = new Error('the reason');
+  const { lockAsync } = state.outer;
+  state.outer.lockAsync = (...args) => {
+    const wait = lockAsync(...args);
+    controller.abort(reason);
+    return wait;
+  };
+  const request = state.request({ signal: controller.signal }, () => {});
+  await turns();
+  assert.equal(state.log.at(-1), 'cancel');
   state.waits[0].resolve(null);
   await assert.rejects(request, reason);
   assert.deepEqual(state.rows(), []);

@@ -110,8 +110,14 @@ test('what waits for a manager that can be closed listens for that while it wait
   const closing = new AbortController();
   const space = binding.nameSpace('a manager that can be closed');
   const backend = { scope: 'process', space, canSteal: false, canShare: true, outer: null, closing };
-  const acquire = (timeout) =>
-    obtain(backend, 'name', { mode: binding.NameMode.Exclusive, timeout, ref: true }, (lock) => lock, 'acquireAsync');
+  const acquire = (timeout, signal) =>
+    obtain(
+      backend,
+      'name',
+      { mode: binding.NameMode.Exclusive, timeout, ref: true, signal },
+      (lock) => lock,
+      'acquireAsync',
+    );
   const listeners = () => getEventListeners(closing.signal, 'abort').length;
   const first = await acquire(Infinity);
   const late = acquire(5);
@@ -122,6 +128,23 @@ test('what waits for a manager that can be closed listens for that while it wait
   first.unlock();
   (await next).unlock();
   assert.equal(listeners(), 0, 'granted');
+  // Before its grant, between that and its code, and too late.
+  const outcomes = new Set();
+  for (let moments = -1; moments < 8; moments++) {
+    const held = await acquire(Infinity);
+    const controller = new AbortController();
+    const asked = acquire(Infinity, controller.signal);
+    assert.equal(listeners(), 1);
+    if (moments >= 0) held.unlock();
+    for (let moment = 0; moment < moments; moment++) await undefined;
+    controller.abort(reason);
+    const outcome = await asked.catch((error) => error);
+    assert.equal(listeners(), 0, `aborted after ${moments} microtasks`);
+    outcomes.add(outcome === reason);
+    held.unlock();
+    if (outcome !== reason) outcome.unlock();
+  }
+  assert.deepEqual([...outcomes], [true, false]);
   const last = await acquire(Infinity);
   const closed = acquire(Infinity);
   closing.abort(reason);
