@@ -54,6 +54,32 @@ test(
 );
 
 test(
+  'a timeout for a name that goes with others which are waited for says so, and whose request that is',
+  watched(async (_, threads) => {
+    const [other] = await startActors(threads, 1);
+    const last = await hold('the last');
+    const mine = locks.request(['mine', 'the last'], () => {});
+    other.do((here) => void here.sablock.locks.request(['its', 'the last'], () => {}));
+    await pendingFor(threads, 'the last', 2);
+    for (const [name, who] of [
+      ['mine', 'This thread'],
+      ['its', `Thread ${other.threadId}`],
+    ]) {
+      for (const timeout of [0, 5]) {
+        await assert.rejects(locks.acquireAsync(name, { timeout }), {
+          code: 'ERR_LOCK_TIMEOUT',
+          message: new RegExp(
+            `named lock '${name}'\\. ${who} has it for a request for several names, and waits for the next of them\\. `,
+          ),
+        });
+      }
+    }
+    last.release();
+    await mine;
+  }),
+);
+
+test(
   'a timeout for permits says which threads have some, and how many',
   watched(async (_, threads) => {
     const buffer = new SharedArrayBuffer(8);

@@ -177,6 +177,15 @@ test('what several names are refused for, before any is locked', async () => {
   await allFree(['a', 'b']);
 });
 
+test('a message has five names, and says how many more there are', async () => {
+  const messageOf = (count) =>
+    locks.request(Array.from({ length: count }, (_, index) => `${index}`)).catch(({ message }) => message);
+  const five = "for the named locks '0', '1', '2', '3', '4'";
+  assert.match(await messageOf(5), new RegExp(`${five} must be`));
+  assert.match(await messageOf(6), new RegExp(`${five}, and 1 more must be`));
+  assert.match(await messageOf(12), new RegExp(`${five}, and 7 more must be`));
+});
+
 test('what the callback throws, or rejects with, is passed on, and all are released', async () => {
   const error = new Error('on purpose');
   const fail = () => {
@@ -211,6 +220,9 @@ test('acquire() and acquireAsync() of several names return HeldLocks, which unlo
     assert.equal(blocking.acquire(['p', 'r'], { ifAvailable: true }), null);
     assert.equal(held.locks[1].unlock(), true);
     assert.deepEqual([held.unlock(), held.locked, held.unlock()], [true, false, false]);
+    const others = await acquire(['q', 'p']);
+    assert.equal(others.locks[0].unlock(), true);
+    assert.deepEqual([others.locked, others.unlock(), others.locked, others.unlock()], [true, true, false, false]);
   }
   const held = await locks.acquireAsync(['p', 'q']);
   held[Symbol.dispose ?? Symbol.for('nodejs.dispose')]();
