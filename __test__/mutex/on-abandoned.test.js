@@ -6,7 +6,8 @@ const { setImmediate: nextTurn } = require('node:timers/promises');
 const { Condition, Mutex } = require('../..');
 const { endings } = require('../helpers/endings.js');
 const { createHeld } = require('../helpers/held.js');
-const { createMutex, OFFSET } = require('../helpers/memory.js');
+const expected = require('../helpers/expected.js');
+const { createMutex, OFFSET, overwrite } = require('../helpers/memory.js');
 const { listen } = require('../helpers/messages.js');
 const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
@@ -104,6 +105,16 @@ for (const [verb, run] of Object.entries(ways)) {
       await run(mutex, inside);
       assert.equal(calls, 102);
       assert.equal(mutex.inspect().abandoned, false);
+    }),
+  );
+
+  test(
+    `${verb}() fails if onAbandoned writes over the word, which stays so`,
+    needs('prompt ends'),
+    watched(async (_, threads) => {
+      const mutex = await createAbandoned(threads, () => overwrite(mutex, 255));
+      await assert.rejects(async () => run(mutex, () => assert.fail('ran')), expected.corrupt(OFFSET));
+      assert.throws(() => mutex.tryLock(), expected.corrupt(OFFSET));
     }),
   );
 
