@@ -55,6 +55,31 @@ test('it is all or none: while one is missing, the others are held for it, and s
   }
 });
 
+test('if one of them is not available none is held, by every verb, whichever it is', async (t) => {
+  for (const scope of [{}, { directory: createFolder(t) }]) {
+    const manager = new LockManager({ ...scope, allowMainThread: true });
+    const names = ['1', '2', '3'];
+    const options = { ifAvailable: true };
+    const identity = (all) => all;
+    const verbs = {
+      request: () => manager.request(names, options, identity),
+      acquireAsync: () => manager.acquireAsync(names, options),
+      requestSync: () => manager.requestSync(names, options, identity),
+      acquire: () => manager.acquire(names, options),
+    };
+    for (const taken of names) {
+      const held = await hold(taken, {}, manager);
+      for (const [verb, ask] of Object.entries(verbs)) {
+        assert.equal(await ask(), null, verb);
+        const { held: rows, pending } = await manager.query();
+        assert.deepEqual([rows.map(({ name }) => name), pending], [[taken], []], `${verb} while ${taken} is taken`);
+      }
+      held.release();
+      await held.request;
+    }
+  }
+});
+
 test('they are locked in the order of their code units, whatever the language', async () => {
   const names = ['ä', 'z', 'Z', 'a'];
   const held = await hold('a');

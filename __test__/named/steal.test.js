@@ -2,7 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
-const { locks } = require('../..');
+const { LockManager, locks } = require('../..');
 const { askForName, startActors, startBusyActor } = require('../helpers/actors.js');
 const { deferred, hold, modesOf, pendingFor, turns } = require('../helpers/names.js');
 const { watched } = require('../helpers/threads.js');
@@ -63,6 +63,23 @@ test('a lock that is stolen before its callback begins, which goes on for ever: 
     ends.map(({ status, reason }) => [status, reason?.name]),
     [...Array(3).fill(['rejected', 'AbortError']), ['fulfilled', undefined]],
   );
+});
+
+test('a lock that is stolen inside a function fails its call when that returns, of several names too, whichever it is', async () => {
+  const blocking = new LockManager({ allowMainThread: true });
+  for (const names of ['a', ['a'], ['a', 'b'], ['a', 'b', 'c']]) {
+    for (const victim of [names].flat()) {
+      const theft = () => {
+        const thief = steal(victim, (lock) => lock.markConsistent());
+        thief.catch(() => {});
+      };
+      const title = `${victim} of ${names}`;
+      await assert.rejects(locks.request(names, theft), stolen, `request of ${title}`);
+      assert.throws(() => blocking.requestSync(names, theft), stolen, `requestSync of ${title}`);
+      for (const name of [names].flat()) assert.equal(await locks.request(name, ({ abandoned }) => abandoned), false);
+    }
+  }
+  assert.deepEqual(await locks.query(), { held: [], pending: [] });
 });
 
 test('a thief goes before all who wait, and they stay in line', async () => {
