@@ -6,7 +6,7 @@ const { test } = require('node:test');
 const { AutoResetEvent, Mutex, RwLock, Semaphore, lockAllAsync, locks, waitAsync, notify } = require('../..');
 const clock = require('../../lib/load/clock.js');
 const { thread } = require('../../lib/engine/thread.js');
-const { listen, subscribe } = require('../helpers/messages.js');
+const { subscribe } = require('../helpers/messages.js');
 const { turns } = require('../helpers/names.js');
 const { watched } = require('../helpers/threads.js');
 
@@ -78,6 +78,15 @@ const CALLS = {
   },
 };
 
+/** Collects what is published from now on. Names have no place in a buffer, so that `listen()` of the helpers is not for them. */
+const collect = (t, channel) => {
+  const messages = [];
+  const listener = (message) => messages.push(message);
+  subscribe(channel, listener);
+  t.after(() => unsubscribe(channel, listener));
+  return messages;
+};
+
 /** As soon as a wait has seen the hold for long, the next wait tells of it at its begin: calls the subscriber once. */
 const subscribeOnce = (t, subscriber) => {
   let isCalled = false;
@@ -133,8 +142,9 @@ for (const [verb, prepare] of Object.entries(WAITS)) {
   }
 
   test(
-    `${verb} that is aborted by the subscriber to whom its begin is told is rejected, and no longer watched`,
+    `${verb} that is aborted by the subscriber to whom its begin is told is rejected, published as such, and no longer watched`,
     watched(async (t) => {
+      const ends = collect(t, 'sablock:contended');
       const { wait, free } = await prepare();
       const controller = new AbortController();
       const reason = new Error('held for too long');
@@ -143,10 +153,14 @@ for (const [verb, prepare] of Object.entries(WAITS)) {
       passTime();
       await assert.rejects(wait({ signal: controller.signal }), reason);
       assert.equal(isCalled(), true);
+      assert.deepEqual(
+        ends.map(({ outcome }) => outcome),
+        ['aborted'],
+      );
       free();
       const unlock = await first;
       // Its hold would be told of.
-      const messages = listen(t, LONG_HOLD);
+      const messages = collect(t, LONG_HOLD);
       thread.holds.look();
       passTime();
       thread.holds.look();
