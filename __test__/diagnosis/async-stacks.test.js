@@ -133,5 +133,13 @@ test(
     assert.equal(Number(thread), holder.threadId);
     assert.ok(Number(ms) > 0 && Number(ms) <= most, message);
     assert.notEqual(Number(thread), threadId);
+    // Not of another lock, nor of the next holder of this one.
+    const beside = new Mutex(mutex.buffer, OFFSET + 4);
+    await holder.run([[OFFSET + 4, 'lock']]);
+    assert.throws(() => beside.unlock(), { message: new RegExp(`Thread ${holder.threadId} holds it now\\.`) });
+    const [next] = await threads.puppets(1, mutex.buffer);
+    await holder.call('unlock');
+    await next.call('lock');
+    assert.throws(() => mutex.unlock(), { message: new RegExp(`Thread ${next.threadId} holds it now\\.`) });
   }),
 );
