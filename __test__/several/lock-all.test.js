@@ -205,12 +205,28 @@ test(
       [24, 'blocking', holder.threadId, 'timed-out'],
     ]);
     await blocked.call('listen', 'sablock:contended');
+    // It gets the first, and never the other, which it holds itself.
+    await holder.call(8, 'lock');
+    await blocked.call(32, 'lock');
+    const inVain = blocked.call('lockAll', [8, 32]);
+    await threads.queued(
+      mutexes.find(({ byteOffset }) => byteOffset === 8),
+      1,
+    );
+    await holder.call(8, 'unlock');
+    await assert.rejects(inVain, { code: 'ERR_LOCK_DEADLOCK' });
+    const waits = await blocked.call('heard', 'sablock:contended');
+    assert.deepEqual(
+      waits.map(({ byteOffset, outcome }) => [byteOffset, outcome]),
+      [[8, 'acquired']],
+    );
+    await blocked.call(32, 'unlock');
     await blocked.call('listen', 'sablock:long-hold', 5);
     const all = blocked.call('lockAll', OFFSETS);
     await threads.raised(5);
     await holder.call(24, 'unlock');
     await all;
-    const [message] = await blocked.call('heard', 'sablock:contended');
+    const message = (await blocked.call('heard', 'sablock:contended')).at(-1);
     assert.deepEqual([message.byteOffset, message.kind, message.outcome], [24, 'blocking', 'acquired']);
     const long = await blocked.call('heard', 'sablock:long-hold');
     assert.deepEqual([...new Set(long.map(({ byteOffset }) => byteOffset))], [24]);

@@ -236,9 +236,9 @@ exports.whileBlockedForAll = (locks, words, call) => {
   const status = call();
   quietlyMeanwhile(() => {
     if (holds !== null) for (const word of watched) holds.unwatch(word, scope);
-    const failed = status === binding.GRANTED || status === binding.GRANTED_ABANDONED ? -1 : thread.record[StoppedAt];
+    const last = thread.record[StoppedAt];
     for (const { index, ownerThreadId, waitedMs } of binding.foundAll().waits) {
-      const outcome = index === failed ? status : binding.GRANTED;
+      const outcome = index === last ? status : binding.GRANTED;
       tellContended(locks[index], words[index], 'blocking', { ownerThreadId }, waitedMs, outcome);
     }
   });
