@@ -7,7 +7,7 @@ const { test } = require('node:test');
 const { threadId } = require('node:worker_threads');
 const { HeldLock, LockManager, locks } = require('../..');
 const { startActors } = require('../helpers/actors.js');
-const { hold } = require('../helpers/names.js');
+const { hold, pendingFor } = require('../helpers/names.js');
 const { startPeers } = require('../helpers/peers.js');
 const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
@@ -135,6 +135,34 @@ test(
     }
   }),
 );
+
+for (const [how, end] of [
+  ['is unlocked', (holder) => holder.do((here) => here.lock.unlock())],
+  ['is left by a thread that ends', (holder) => holder.terminate()],
+]) {
+  test(
+    `a thread that blocks for a name that ${how} is told of its wait once, with the lock held`,
+    needs('prompt ends'),
+    watched(async (_t, threads) => {
+      const [holder, blocked] = await startActors(threads, 2);
+      await holder.do(async (here) => {
+        here.lock = await here.sablock.locks.acquireAsync('blocked for');
+      });
+      const told = blocked.do((here) => {
+        const { subscribe } = here.require('node:diagnostics_channel');
+        const seen = [];
+        const note = ({ lock, outcome }) => seen.push([outcome, lock.locked]);
+        subscribe('sablock:contended', note);
+        here.sablock.locks.acquire('blocked for').unlock();
+        return seen;
+      });
+      await pendingFor(threads, 'blocked for', 1);
+      await end(holder);
+      assert.deepEqual(await told, [['acquired', true]]);
+      await locks.request('blocked for', (lock) => lock.markConsistent());
+    }),
+  );
+}
 
 for (const [what, ask] of [
   ['a promise', (manager) => manager.request('a', () => {})],
