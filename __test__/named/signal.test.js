@@ -106,6 +106,29 @@ test('one signal aborts all of its requests, and no listener stays', async () =>
   assert.equal(getEventListeners(other.signal, 'abort').length, 0);
 });
 
+test('a request for which the system refuses a thread listens to nothing any more', async (t) => {
+  const closing = new AbortController();
+  const { signal } = new AbortController();
+  const space = binding.nameSpace('a refused thread');
+  const backend = { scope: 'process', space, canSteal: false, canShare: true, outer: null, closing };
+  const acquire = (timeout) =>
+    obtain(
+      backend,
+      'name',
+      { mode: binding.NameMode.Exclusive, timeout, ref: true, signal },
+      (lock) => lock,
+      'request',
+    );
+  const held = await acquire(Infinity);
+  const { requestName } = binding;
+  const refuse = (...args) => (args[3] > 0 ? binding.NO_CLOCK : requestName(...args));
+  t.mock.method(binding, 'requestName', refuse);
+  assert.throws(() => acquire(5), { code: 'ERR_LOCK_NO_THREAD' });
+  binding.requestName.mock.restore();
+  for (const heard of [signal, closing.signal]) assert.equal(getEventListeners(heard, 'abort').length, 0);
+  held.unlock();
+});
+
 test('what waits for a manager that can be closed listens for that while it waits, however that ends', async () => {
   const closing = new AbortController();
   const space = binding.nameSpace('a manager that can be closed');
