@@ -413,6 +413,33 @@ for (const [when, isNoticed] of [
   });
 }
 
+const failed = new Error('on purpose');
+
+for (const [what, toError, cause] of [
+  ['the error of the loss', (lock) => lock.signal.reason, undefined],
+  ['another error', () => failed, failed],
+]) {
+  for (const isAsync of [false, true]) {
+    test(`a callback that fails with ${what}, ${isAsync ? 'by a promise' : 'at once'}: the request fails with that of the loss`, async (t) => {
+      const state = createBackend(t, { isFree: false });
+      const held = losable(state);
+      let reason;
+      const request = state.request({}, (lock) => {
+        held.lost = LOST;
+        reason = lock.signal.reason;
+        const fail = () => {
+          throw toError(lock);
+        };
+        return isAsync ? turns().then(fail) : fail();
+      });
+      await turns();
+      state.waits[0].resolve(held);
+      await assert.rejects(request, (error) => error === reason);
+      assert.equal(reason.cause, cause);
+    });
+  }
+}
+
 /** The ways to a lock that comes to this thread marked: `take(state, onAbandoned)` is what they return. */
 const TAKE_OVER = {
   'request()': (lock, onAbandoned) =>

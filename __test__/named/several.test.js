@@ -166,6 +166,15 @@ test('an abort in the very turn in which the last name is granted gives all back
   await assert.rejects(locks.request([], { signal: controller.signal }, never), reason);
 });
 
+test('the callback for several names, or for none, never runs before its request has returned', async () => {
+  for (const names of [[], ['a'], ['a', 'b']]) {
+    let isInside = true;
+    const request = locks.request(names, () => isInside);
+    isInside = false;
+    assert.equal(await request, false, `${names.length} names`);
+  }
+});
+
 test('one deadline is for all names', async () => {
   const [first, second] = [await hold('d1'), await hold('d2')];
   const late = locks.request(['d1', 'd2'], { timeout: 600_000 }, never);
