@@ -155,6 +155,23 @@ for (const [kind, { args = [], hold = () => {}, wait }] of Object.entries(kinds)
   });
 }
 
+for (const [kind, { args = [], hold = () => {}, wait }] of Object.entries(kinds)) {
+  const isOfTable = kind === 'Mutex';
+  test(`inspectAll() shows a ${kind} in the memory of a table with ${isOfTable ? 'its' : 'no'} name`, async () => {
+    const buffer = new SharedArrayBuffer(64);
+    const table = new LockTable(buffer, 0, 16, { name: 'rows' });
+    const object = new sablock[kind](buffer, 16, ...args);
+    const held = hold(object);
+    const controller = new AbortController();
+    const waiting = assert.rejects(wait(object, { signal: controller.signal }), { name: 'AbortError' });
+    const names = inspectAll().map(({ byteOffset, name }) => [byteOffset, name]);
+    controller.abort();
+    await waiting;
+    assert.deepEqual(names, [[16, isOfTable ? 'rows' : null]]);
+    assert.ok(held !== null && table.length === 16);
+  });
+}
+
 test('inspectAll() shows waits for conditions, and those of wait() and waitAsync(), with the names of conditions', async () => {
   const { buffer, mutex } = createMutex({ name: 'the mutex' });
   const condition = new Condition(buffer, OFFSET, { name: 'the condition' });

@@ -93,6 +93,10 @@ test(
     const [worker] = await threads.puppets(1, buffer);
     await worker.run([['lock'], [OFFSET + 4, 'lock']]);
     const elsewhere = new Mutex(buffer, OFFSET + 4).lockAsync();
+    // At the same place of other memory.
+    const other = new Mutex(new SharedArrayBuffer(buffer.byteLength), OFFSET);
+    other.tryLock();
+    const beside = other.lockAsync();
     const calls = [
       () => mutex.unlock(),
       () => same.unlock(),
@@ -107,7 +111,8 @@ test(
       assert.match(error.message, /did you forget `await`\?/);
     }
     await worker.run([['unlock'], [OFFSET + 4, 'unlock']]);
-    assert.deepEqual(await Promise.all([pending, elsewhere]), [true, true]);
+    other.unlock();
+    assert.deepEqual(await Promise.all([pending, elsewhere, beside]), [true, true, true]);
     mutex.unlock();
     for (const call of calls) assert.doesNotMatch(thrownBy(call).message, /await/);
   }),
