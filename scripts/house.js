@@ -54,7 +54,7 @@ const LINES = {
   'lib/doctor': 2294,
   'lib/engine': 1673,
   'lib/load': 270,
-  'lib/named': 2242,
+  'lib/named': 2234,
   'lib/primitives': 3427,
   'lib/stores': 4238,
 };

@@ -174,18 +174,10 @@ class Files {
   }
 }
 
-/** By the number of the directory. */
-const backends = new Map();
-
 /** The backend of a directory, or of the user's own. Throws what is wrong with it. */
 exports.backendFor = (directory) => {
   const opened = binding.openDirectory(directory);
   if (opened.reason !== undefined) throw directoryError(opened);
-  let backend = backends.get(opened.number);
-  if (backend === undefined) {
-    const space = binding.nameSpace(opened.number);
-    backend = { scope: 'machine', space, canSteal: false, canShare: true, outer: new Files(opened) };
-    backends.set(opened.number, backend);
-  }
-  return backend;
+  const space = binding.nameSpace(opened.number);
+  return { scope: 'machine', space, canSteal: false, canShare: true, outer: new Files(opened) };
 };
