@@ -167,6 +167,26 @@ for (const verb of ['lock', 'lockAsync', 'acquireAsync']) {
   );
 }
 
+for (const verb of ['lockAsync', 'acquireAsync', 'executeLocked']) {
+  test(
+    `${verb}() that waits for a holder who leaves the mark holds nothing once onAbandoned has thrown`,
+    needs('prompt ends'),
+    watched(async (_, threads) => {
+      const error = new Error('Cannot be repaired');
+      const repairing = await createAbandoned(threads, () => {
+        throw error;
+      });
+      const holding = new Mutex(repairing.buffer, OFFSET);
+      // The end is reported here.
+      assert.equal(holding.tryLock(), true);
+      const waiting = repairing[verb](...(verb === 'executeLocked' ? [() => assert.fail('ran')] : []));
+      holding.unlock();
+      await assert.rejects(waiting, (thrown) => thrown === error);
+      assert.deepEqual([holding.isLocked, holding.inspect().abandoned], [false, true]);
+    }),
+  );
+}
+
 for (const verb of ['wait', 'waitAsync']) {
   test(
     `locking again after Condition.${verb}() runs onAbandoned, and is rejected with what it throws`,
