@@ -40,8 +40,8 @@ const WAYS = {
 
 const exclusive =
   (make, ...args) =>
-  () => {
-    const lock = make();
+  (_, buffer) => {
+    const lock = make(buffer);
     return { lock, isFree: () => lock.tryLock(...args) && lock.unlock(...args) === undefined };
   };
 const names = () => ({
@@ -63,27 +63,27 @@ const executes = {
   executeLockedSync: (lock, fn) => lock.executeLockedSync(fn),
 };
 
-/** By class: how one is made, and every verb that runs a function while it holds. */
+/** By class: how one is made, on this memory, and every verb that runs a function while it holds. */
 const CLASSES = {
-  Mutex: [exclusive(() => new Mutex(memory(), 0, OPTIONS)), executes],
-  WriteLock: [exclusive(() => new RwLock(memory(), 0, OPTIONS).write), executes],
+  Mutex: [exclusive((buffer) => new Mutex(buffer, 0, OPTIONS)), executes],
+  WriteLock: [exclusive((buffer) => new RwLock(buffer, 0, OPTIONS).write), executes],
   ReadLock: [
-    () => {
-      const { read, write } = new RwLock(memory(), 0, OPTIONS);
+    (_, buffer) => {
+      const { read, write } = new RwLock(buffer, 0, OPTIONS);
       return { lock: read, isFree: () => write.tryLock() && write.unlock() === undefined };
     },
     executes,
   ],
   LockTable: [
-    exclusive(() => new LockTable(memory(), 0, 4, OPTIONS), 2),
+    exclusive((buffer) => new LockTable(buffer, 0, 4, OPTIONS), 2),
     {
       executeLocked: (table, fn) => table.executeLocked(2, fn),
       executeLockedSync: (table, fn) => table.executeLockedSync(2, fn),
     },
   ],
   Semaphore: [
-    () => {
-      const lock = new Semaphore(memory(), 0, 1, OPTIONS);
+    (_, buffer) => {
+      const lock = new Semaphore(buffer, 0, 1, OPTIONS);
       return { lock, isFree: () => lock.available === 1 };
     },
     {
@@ -92,8 +92,8 @@ const CLASSES = {
     },
   ],
   Once: [
-    () => {
-      const lock = new Once(memory(), 0, OPTIONS);
+    (_, buffer) => {
+      const lock = new Once(buffer, 0, OPTIONS);
       return { lock, isFree: () => !lock.isDone && lock.inspect().holders.length === 0 };
     },
     {
@@ -115,7 +115,7 @@ for (const [name, [make, verbs]] of Object.entries(CLASSES)) {
         watched(async (t) => {
           const doctor = hasDoctor ? start({ contention: false }) : null;
           try {
-            const made = make(t);
+            const made = make(t, memory());
             for (const [way, fail] of Object.entries(/Sync/.test(verb) ? { 'throws at once': throws } : WAYS)) {
               for (const value of VALUES) {
                 const what = `${way}: ${String(value)}`;
@@ -135,6 +135,27 @@ for (const [name, [make, verbs]] of Object.entries(CLASSES)) {
         }),
       );
     }
+  }
+}
+
+for (const [name, [make, verbs]] of Object.entries(CLASSES)) {
+  if (/LockManager/.test(name)) continue;
+  for (const [verb, call] of Object.entries(verbs)) {
+    test(`${name}: ${verb} whose hold cannot be given back says why, unless its function throws: then that comes out`, async () => {
+      for (const value of [...VALUES, nothing]) {
+        const buffer = memory();
+        const { lock } = make(null, buffer);
+        const run = () =>
+          call(lock, () => {
+            // No sablock writes that.
+            new Int32Array(buffer).fill(-1);
+            if (value !== nothing) throw value;
+          });
+        const [error] = await thrownBy(run);
+        if (value === nothing) assert.equal(error.code, 'ERR_LOCK_CORRUPT');
+        else assert.ok(Object.is(error, value), String(value));
+      }
+    });
   }
 }
 
