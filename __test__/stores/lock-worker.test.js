@@ -112,6 +112,35 @@ test('a thread that blocks for a lock worker which main does not start has its o
   assert.equal(stdout, 'ERR_LOCK_STORE,true,ERR_LOCK_STORE,true true true', stderr);
 });
 
+test('a request for which main does not start the lock worker says so, when the time for a connection is over', async () => {
+  const asked = `const { LockManager } = require(${JSON.stringify(require.resolve('../..'))});
+    const { redis } = require(${JSON.stringify(require.resolve('../../lib/stores/redis.js'))});
+    const manager = new LockManager({ store: redis('redis://x', { connectTimeout: 60 }) });
+    const { workerData } = require('node:worker_threads');
+    const say = ({ code, message }) => require('node:fs').writeSync(1, code + ' ' + message + '\\n');
+    async function main() {
+      for (const options of [{ timeout: 20 }, { timeout: 30_000 }, {}]) {
+        try { manager.acquire('blocked', options); } catch (error) { say(error); }
+      }
+      await manager.acquireAsync('promised').catch(say);
+      Atomics.store(workerData, 0, 1);
+      Atomics.notify(workerData, 0);
+    }
+    main();`;
+  const { stdout, stderr } = await run(`
+    require(${JSON.stringify(require.resolve('../..'))});
+    const { Worker } = require('node:worker_threads');
+    const cell = new Int32Array(new SharedArrayBuffer(4));
+    new Worker(${JSON.stringify(asked)}, { eval: true, workerData: cell });
+    Atomics.wait(cell, 0, 0, 30_000);
+    process.exit();`);
+  const lines = stdout.split('\n');
+  assert.match(lines.shift(), /^ERR_LOCK_STORE .*not acknowledged.*'blocked'/, stderr);
+  assert.equal(lines.length, 3, stdout);
+  for (const line of lines)
+    assert.match(line, /^ERR_LOCK_STORE .*not begun within 60 ms: the main thread.*busy or blocked/);
+});
+
 test('without leave to start threads a request fails, and says which flag it needs', {
   ...options,
   skip: skip || (permission === undefined && 'this runtime has no such flag'),
