@@ -1,0 +1,292 @@
+// Waits in sessions that block. The sessions are the test: what they answer, that they end, and that none can be had.
+
+const assert = require('node:assert/strict');
+const { test } = require('node:test');
+const { Waits } = require('../../lib/stores/sessions/waits.js');
+const { deferred, turns } = require('../helpers/names.js');
+const { watched } = require('../helpers/threads.js');
+
+const KEY = 'a key';
+const ticketOf = () => ({ isShared: false, isCancelled: false });
+
+/** A session that waits until the test says what comes of that. */
+class Blocking {
+  isOver = false;
+  isFresh = true;
+  waiting = null;
+  held = new Map();
+  /** What the server was asked for, and how the session ended. */
+  log = [];
+  /** What `unlockAll()` fails with, one after the other. */
+  failures = [];
+  #waits;
+  #locking = null;
+
+  constructor(waits) {
+    this.#waits = waits;
+  }
+
+  get isIdle() {
+    return this.held.size === 0 && this.waiting === null;
+  }
+
+  lock(key) {
+    this.log.push(`lock ${key}`);
+    this.#locking = deferred();
+    return this.#locking.promise;
+  }
+
+  /** The server has granted what it waits for, or answers with an error. */
+  answer(error) {
+    if (error === undefined) this.#locking.resolve();
+    else this.#locking.reject(error);
+  }
+
+  hold(key) {
+    this.held.set(key, 1);
+  }
+
+  async unlockAll(key) {
+    this.log.push(`unlock all of ${key}`);
+    if (this.failures.length > 0) throw this.failures.shift();
+  }
+
+  isInterruption(error) {
+    return error === INTERRUPTED;
+  }
+
+  ended() {
+    return new Error('It has ended.');
+  }
+
+  end(error, loss) {
+    if (this.isOver) return;
+    this.isOver = true;
+    this.log.push(loss === 0 ? 'closed' : `ended: ${error?.message}`);
+    this.#locking?.reject(this.ended());
+    this.#waits().ended(this);
+  }
+}
+
+const INTERRUPTED = new Error('The server has ended a wait.');
+const REFUSED = new Error('The server refuses.');
+
+/** Waits with so many sessions, each of which opens when `opening` is settled, or at once. */
+function create(t, limit = 1, isOpen = true) {
+  const it = { sessions: [], opening: [], interrupted: [] };
+  it.home = {
+    take: async () => false,
+    interrupt: async (session) => {
+      it.interrupted.push(session);
+    },
+  };
+  const open = async () => {
+    const opened = deferred();
+    it.opening.push(opened);
+    if (isOpen) opened.resolve();
+    await opened.promise;
+    const session = new Blocking(() => it.waits);
+    it.sessions.push(session);
+    return session;
+  };
+  const connect = async () => it.home;
+  it.waits = new Waits({ limit, open, home: () => it.home, connect, heartbeat: 60_000 });
+  t.after(() => it.waits.close());
+  return it;
+}
+
+/** The outcome of a promise: what it is fulfilled with, or the error. */
+const outcomeOf = (promise) =>
+  promise.then(
+    (value) => value,
+    (error) => error,
+  );
+
+/** One that waits in a session. */
+async function createBlocked(t) {
+  const it = create(t);
+  const ticket = ticketOf();
+  const over = outcomeOf(it.waits.wait(ticket, KEY));
+  await turns();
+  const [session] = it.sessions;
+  assert.deepEqual(session.log, [`lock ${KEY}`]);
+  session.log.length = 0;
+  const cancel = () => {
+    ticket.isCancelled = true;
+    it.waits.cancel(ticket);
+  };
+  return { ...it, it, session, over, cancel };
+}
+
+test(
+  'no more sessions are opened than there may be, nor than wait, nor than may block at a time',
+  watched(async (t) => {
+    for (const isOpen of [true, false]) {
+      for (const [limit, count, expected] of [
+        [9, 1, 1],
+        [1, 3, 1],
+        [2, 3, 2],
+        [9, 3, 3],
+        [9, 7, 4],
+      ]) {
+        const { waits, opening } = create(t, limit, isOpen);
+        for (let index = 0; index < count; index++) waits.wait(ticketOf(), `key ${index}`);
+        await turns();
+        assert.equal(opening.length, expected, `${count} wait, with ${limit} sessions`);
+      }
+    }
+  }),
+);
+
+test(
+  'where no session can be opened all that wait are told why, and the next to wait tries again',
+  watched(async (t) => {
+    const { waits, opening, sessions } = create(t, 1, false);
+    for (let round = 0; round < 2; round++) {
+      const both = ['one', 'other'].map((key) => outcomeOf(waits.wait(ticketOf(), key)));
+      await turns();
+      assert.equal(opening.length, 1);
+      opening.pop().reject(REFUSED);
+      assert.deepEqual(await Promise.all(both), [REFUSED, REFUSED]);
+    }
+    const over = waits.wait(ticketOf(), KEY);
+    await turns();
+    opening.pop().resolve();
+    await turns();
+    sessions[0].answer();
+    assert.equal(await over, sessions[0]);
+  }),
+);
+
+test(
+  'where one session can be opened, and a second cannot, all that wait take turns in the first',
+  watched(async (t) => {
+    const { waits, opening, sessions } = create(t, 2, false);
+    const [one, other] = ['one', 'other'].map((key) => waits.wait(ticketOf(), key));
+    await turns();
+    opening[0].resolve();
+    await turns();
+    opening[1].reject(REFUSED);
+    await turns();
+    const [session] = sessions;
+    session.answer();
+    assert.equal(await one, session);
+    session.held.clear();
+    waits.freed(session);
+    await turns();
+    session.answer();
+    assert.equal(await other, session);
+  }),
+);
+
+test(
+  'a session that opens after its store was closed is closed as well',
+  watched(async (t) => {
+    const { waits, opening, sessions } = create(t, 1, false);
+    const over = waits.wait(ticketOf(), KEY);
+    await turns();
+    waits.close();
+    assert.equal(await over, null);
+    opening[0].resolve();
+    await turns();
+    assert.deepEqual(sessions[0].log, ['closed']);
+  }),
+);
+
+test(
+  'a wait that the server refuses fails with that, holds nothing, and leaves its session to the next',
+  watched(async (t) => {
+    const { waits, session, over } = await createBlocked(t);
+    session.answer(REFUSED);
+    assert.equal(await over, REFUSED);
+    assert.deepEqual(session.log, [`unlock all of ${KEY}`]);
+    const next = waits.wait(ticketOf(), 'next');
+    await turns();
+    session.answer();
+    assert.equal(await next, session);
+  }),
+);
+
+test(
+  'a wait that is interrupted, though it is wanted, goes on',
+  watched(async (t) => {
+    const { session, over } = await createBlocked(t);
+    session.answer(INTERRUPTED);
+    await turns();
+    assert.deepEqual(session.log, [`unlock all of ${KEY}`, `lock ${KEY}`]);
+    session.answer();
+    assert.equal(await over, session);
+  }),
+);
+
+for (const [what, failures, tries, isLost] of [
+  ['an interruption', [INTERRUPTED], 2, false],
+  ['two interruptions', [INTERRUPTED, INTERRUPTED], 3, false],
+  ['interruptions only', Array(9).fill(INTERRUPTED), 3, true],
+  ['a refusal', [REFUSED], 1, true],
+]) {
+  test(
+    `a wait that is cancelled, of which the server's release fails by ${what}: ${isLost ? 'its session is ended' : 'it is released then'}`,
+    watched(async (t) => {
+      const { session, over, cancel, interrupted } = await createBlocked(t);
+      session.failures = failures;
+      cancel();
+      assert.deepEqual(interrupted, [session]);
+      session.answer(INTERRUPTED);
+      assert.equal(await over, null);
+      assert.equal(session.log.filter((each) => each === `unlock all of ${KEY}`).length, tries);
+      assert.equal(session.isOver, isLost);
+    }),
+  );
+}
+
+test(
+  'an interruption that came too early is said again, and one that came too late takes nothing',
+  watched(async (t, threads) => {
+    const { session, over, cancel, interrupted } = await createBlocked(t);
+    cancel();
+    await threads.until('it was said again', () => interrupted.length > 2);
+    // Granted all the same.
+    session.answer();
+    assert.equal(await over, null);
+    assert.deepEqual(session.log, [`unlock all of ${KEY}`]);
+    assert.deepEqual([session.isIdle, session.isOver], [true, false]);
+  }),
+);
+
+for (const [what, spoil] of Object.entries({
+  'is not there': (it) => {
+    it.home = null;
+  },
+  'cannot interrupt it': (it) => {
+    it.home.interrupt = () => Promise.reject(REFUSED);
+  },
+})) {
+  test(
+    `a wait that is cancelled while the session that never blocks ${what} ends with its session`,
+    watched(async (t) => {
+      const { it, session, over, cancel } = await createBlocked(t);
+      spoil(it);
+      cancel();
+      assert.equal(await over, null);
+      assert.equal(session.isOver, true);
+    }),
+  );
+}
+
+test(
+  'a release that failed: a session that waits releases all that it may hold, any other is ended, and its locks with it',
+  watched(async (t) => {
+    const { waits, session, over } = await createBlocked(t);
+    session.answer();
+    await over;
+    await waits.releaseFailed(session, KEY, REFUSED);
+    assert.deepEqual([session.log, session.isOver], [[`unlock all of ${KEY}`], false]);
+    const home = new Blocking(() => waits);
+    await waits.releaseFailed(home, KEY, REFUSED);
+    assert.deepEqual(home.log, ['ended: The server refuses.']);
+    // What is over has nothing to release.
+    await waits.releaseFailed(home, KEY, REFUSED);
+    assert.deepEqual(home.log, ['ended: The server refuses.']);
+  }),
+);
