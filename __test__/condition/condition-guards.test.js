@@ -287,6 +287,21 @@ for (const [name, run] of Object.entries({
 }
 
 test(
+  'waitForAsync() that nobody awaits, and whose function ends while it waits, is over, and nothing is unhandled',
+  handled(async () => {
+    const { mutex, condition, waiting } = create();
+    let predicates = 0;
+    await mutex.executeLocked(async () => {
+      condition.waitForAsync(mutex, () => predicates++ > 5);
+      while (waiting() === 0) await nextTurn();
+    });
+    assert.equal(condition.notifyOne(), 1);
+    while (!isForgotten()) await nextTurn();
+    assert.deepEqual([predicates, mutex.isLocked], [1, false]);
+  }),
+);
+
+test(
   'waitForAsync() that is not awaited does not take the hold of the next function',
   handled(async () => {
     const { mutex, condition, waiting } = create();
