@@ -187,9 +187,12 @@ for (const verb of ['lockAsync', 'acquireAsync', 'executeLocked']) {
   );
 }
 
-for (const verb of ['wait', 'waitAsync']) {
+for (const [verb, hold] of ['wait', 'waitAsync'].flatMap((each) => [
+  [each, 'tryLock'],
+  [each, 'tryAcquire'],
+])) {
   test(
-    `locking again after Condition.${verb}() runs onAbandoned, and is rejected with what it throws`,
+    `locking again after Condition.${verb}() by ${hold}() runs onAbandoned, and is rejected with what it throws`,
     needs('prompt ends'),
     watched(async (_, threads) => {
       const { buffer, mutex } = createMutex();
@@ -204,8 +207,10 @@ for (const verb of ['wait', 'waitAsync']) {
         },
       });
       const condition = new Condition(buffer, CONDITION);
+      let held;
       const waitWhileHolderEnds = async (holder) => {
-        assert.equal(repairing.tryLock(), true);
+        held = repairing[hold]();
+        assert.ok(held);
         if (verb === 'wait') {
           holder.run([['lock'], ['notifyAll', CONDITION], ['exit', 0]]);
           return condition.wait(repairing);
@@ -220,12 +225,20 @@ for (const verb of ['wait', 'waitAsync']) {
       assert.equal(await waitWhileHolderEnds(dying), true);
       assert.deepEqual(log, [true]);
       assert.equal(repairing.abandoned, false);
-      repairing.unlock();
+      if (held === true) repairing.unlock();
+      else assert.equal(held.unlock(), true);
 
       const [second] = await threads.puppets(1, buffer);
       await assert.rejects(waitWhileHolderEnds(second), (thrown) => thrown === error);
       assert.equal(mutex.isLocked, false);
       assert.equal(mutex.inspect().abandoned, true);
+      if (held === true) return;
+      // Its guard has nothing to free: the hold of the next one stays.
+      assert.equal(held.locked, false);
+      const next = repairing.tryAcquire();
+      assert.deepEqual([held.unlock(), next.locked, mutex.isLocked], [false, true, true]);
+      assert.equal(next.unlock(), true);
+      assert.equal(mutex.isLocked, false);
     }),
   );
 }

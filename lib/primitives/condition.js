@@ -253,8 +253,11 @@ class Condition extends SharedPrimitive {
       conclude(status, lock, word, request, Infinity);
     } catch (error) {
       if (status === binding.GRANTED || status === binding.GRANTED_ABANDONED) {
-        // Its guard is not to free what another guard holds later.
-        if (request.isGuarded) binding.settleHold(word, binding.watchHold(word, thread.era++), false);
+        // Its guard is not to free what another guard holds later, though `takeOver` may have found that no hold is away any more.
+        if (request.isGuarded) {
+          binding.settleHold(word, binding.watchHold(word, thread.era++), false);
+          thread.hasAway = true;
+        }
         binding.giveBack(word, request.ask, 1, 0);
       }
       throw error;
