@@ -297,6 +297,27 @@ test('a write guard that came back and was downgraded is not taken for the next 
   assert.deepEqual([rw.isWriteLocked, rw.readers], [false, 0]);
 });
 
+test('a write guard that came back, was downgraded, upgraded and goes away again frees no hold but its own', async () => {
+  const { buffer, rw } = createRwLock({ allowMainThread: true });
+  const condition = notEmpty(buffer);
+  const [guard, back] = [await rw.write.acquireAsync(), condition.waitAsync(rw.write)];
+  const [staying, stayingBack] = [await rw.write.acquireAsync(), condition.waitAsync(rw.write)];
+  condition.notifyOne();
+  await back;
+  guard.downgrade();
+  assert.equal(guard.tryUpgrade(), true);
+  const backAgain = condition.waitAsync(rw.write);
+  const between = rw.write.tryAcquire();
+  assert.throws(() => guard.unlock(), expected.notOwner(OFFSET));
+  assert.equal(between.unlock(), true);
+  condition.notifyAll();
+  await stayingBack;
+  assert.equal(staying.unlock(), true);
+  await backAgain;
+  assert.equal(guard.unlock(), true);
+  assert.deepEqual([rw.isWriteLocked, rw.readers], [false, 0]);
+});
+
 test('a Condition takes no read, and no write that this thread does not hold', async () => {
   const { buffer, rw, word } = createRwLock({ allowMainThread: true });
   const condition = notEmpty(buffer);
