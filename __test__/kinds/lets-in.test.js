@@ -187,3 +187,26 @@ for (const [kind, make] of Object.entries(KINDS)) {
     );
   }
 }
+
+for (const [who, hold] of Object.entries({
+  'an RwLock': (rwlock) => {
+    rwlock.write.lock();
+    return { downgrade: () => rwlock.downgrade(), unlock: () => rwlock.read.unlock() };
+  },
+  'a guard': (rwlock) => rwlock.write.acquire(),
+})) {
+  test(
+    `downgrade() of ${who} lets in readers of the same thread, beside its own hold`,
+    watched(async () => {
+      const rwlock = new RwLock(new SharedArrayBuffer(8), 0, OPTIONS);
+      const held = hold(rwlock);
+      const reads = rwlock.read.lockAsync();
+      held.downgrade();
+      assert.equal(await reads, true);
+      assert.equal(rwlock.readers, 2);
+      held.unlock();
+      rwlock.read.unlock();
+      assert.equal(rwlock.readers, 0);
+    }),
+  );
+}
