@@ -296,6 +296,25 @@ test(
 );
 
 test(
+  'a thread that ends after it has held the mutex again takes its notification with it',
+  watched(async (_, threads) => {
+    for (const verb of ['wait', 'waitAsync']) {
+      const { buffer, condition, waiting } = create();
+      const [first, next] = startAll(threads, 2, buffer);
+      const answered = first.call(verb);
+      await threads.until('it waits', () => waiting() === 1);
+      const answeredNext = next.call('wait');
+      await threads.until('both wait', () => waiting() === 2);
+      assert.equal(condition.notifyOne(), 1);
+      assert.deepEqual(await answered, [true, true], verb);
+      await first.terminate();
+      assert.equal(condition.notifyOne(), 1, `${verb}: the other waits still`);
+      assert.deepEqual(await answeredNext, [true, true], verb);
+    }
+  }),
+);
+
+test(
   'a condition and notify() of the same bytes are one',
   watched(async () => {
     const { buffer, mutex, condition } = create();
