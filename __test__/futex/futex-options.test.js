@@ -70,6 +70,24 @@ test('a wait that need not wait leaves no listener', () => {
   assert.equal(listeners(signal), 0);
 });
 
+test('a wait whose element changes as it begins to listen does not wait, and leaves no listener', () => {
+  const array = createArray();
+  const heard = [];
+  const signal = {
+    aborted: false,
+    addEventListener(_type, listener) {
+      heard.push(listener);
+      array[0] = 1;
+    },
+    removeEventListener(_type, listener) {
+      heard.splice(heard.indexOf(listener), 1);
+    },
+  };
+  assert.deepEqual(waitAsync(array, 0, 0, undefined, { signal }), { async: false, value: 'not-equal' });
+  assert.deepEqual([array[0], heard.length], [1, 0]);
+  assert.equal(notify(array, 0), 0);
+});
+
 test(
   'a wait that was notified or timed out leaves no listener',
   watched(async () => {

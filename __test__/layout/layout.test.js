@@ -72,7 +72,9 @@ test(
   }),
 );
 
-test('an empty layout takes nothing', () => {
+test('an empty layout takes nothing, nor does an array without elements', () => {
+  const { none, lock } = layout({ none: [Float64Array, 0], lock: Mutex }).on(new SharedArrayBuffer(8));
+  assert.deepEqual([none.length, lock.byteOffset], [0, 0]);
   assert.equal(layout({}).byteLength, 0);
   assert.deepEqual(layout({}).on(new SharedArrayBuffer(0)), {});
 });
@@ -90,6 +92,9 @@ test('what is no layout is refused when it is made', () => {
     [5],
     () => {},
     Mine,
+    Object.assign(class {}, { BYTES: 8 }),
+    Object.assign(class {}, { ALIGN: 8 }),
+    Object.assign(class {}, { BYTES_PER_ELEMENT: 8 }),
     Map,
     DataView,
     Object.getPrototypeOf(Int8Array),
@@ -105,8 +110,10 @@ test('what is no layout is refused when it is made', () => {
 test('a place that a layout cannot have is refused', () => {
   const places = layout({ lock: Mutex, id: Float64Array });
   const buffer = new SharedArrayBuffer(40);
-  for (const byteOffset of [-8, 4, 1.5, NaN, 32, 40]) {
-    assert.throws(() => places.on(buffer, byteOffset), { name: 'RangeError', code: 'ERR_OUT_OF_RANGE' });
+  for (const each of [places, layout({ ids: [Float64Array, 2] })]) {
+    for (const byteOffset of [-8, 4, 1.5, NaN, 32, 40]) {
+      assert.throws(() => each.on(buffer, byteOffset), { name: 'RangeError', code: 'ERR_OUT_OF_RANGE' });
+    }
   }
   assert.ok(places.on(buffer, 24));
   assert.throws(() => places.on(buffer, '8'), { code: 'ERR_INVALID_ARG_TYPE' });
