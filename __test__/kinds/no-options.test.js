@@ -248,7 +248,9 @@ for (const [name, [make, verbs]] of Object.entries(CLASSES)) {
 
 for (const [name, create] of Object.entries(CREATORS)) {
   test(`${name} refuses what is no options object`, () => {
-    for (const [what, value] of Object.entries(NO_OPTIONS)) assert.throws(() => create(value), invalid, what);
+    for (const [what, value] of Object.entries({ null: null, 'a string': '5', 'a number': 5, ...NO_OPTIONS })) {
+      assert.throws(() => create(value), invalid, what);
+    }
   });
 }
 

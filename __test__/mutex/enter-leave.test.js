@@ -1,7 +1,7 @@
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { setImmediate: nextTurn } = require('node:timers/promises');
-const { LockGuard, Mutex } = require('../..');
+const { LockGuard, Mutex, RwLock } = require('../..');
 const expected = require('../helpers/expected.js');
 const { createMutex, OFFSET } = require('../helpers/memory.js');
 const { runProgram } = require('../helpers/processes.js');
@@ -99,6 +99,7 @@ for (const [kind, wrong] of [
   ['a number', 1],
   ['a plain object', {}],
   ['a look-alike of a token', { locked: true, unlock: () => true }],
+  ['a guard of an RwLock', new RwLock(new SharedArrayBuffer(RwLock.BYTES)).write.tryAcquire()],
 ]) {
   test(
     `leave() of ${kind} is refused, and the hold goes on`,

@@ -39,6 +39,45 @@ test('a lock that was overwritten while it was read is ERR_LOCK_CORRUPT, and its
   assert.equal(guard.unlock(), true);
 });
 
+/** What gives a hold back or changes its mode: how it is held, the verb, and the mode. */
+const CHANGES = {
+  'read.unlock()': [(rw) => rw.read.tryLock(), (rw) => rw.read.unlock(), 'read'],
+  'write.unlock()': [(rw) => rw.write.tryLock(), (rw) => rw.write.unlock(), 'write'],
+  'downgrade()': [(rw) => rw.write.tryLock(), (rw) => rw.downgrade(), 'write'],
+  'tryUpgrade()': [(rw) => rw.read.tryLock(), (rw) => rw.tryUpgrade(), 'read'],
+  'unlock() of a guard that reads': [(rw) => rw.read.tryAcquire(), (_, guard) => guard.unlock(), 'read'],
+  'unlock() of a guard that writes': [(rw) => rw.write.tryAcquire(), (_, guard) => guard.unlock(), 'write'],
+  'downgrade() of a guard': [(rw) => rw.write.tryAcquire(), (_, guard) => guard.downgrade(), 'write'],
+  'tryUpgrade() of a guard': [(rw) => rw.read.tryAcquire(), (_, guard) => guard.tryUpgrade(), 'read'],
+};
+
+const NOT_HELD = {
+  read: /this thread does not hold it to read\./,
+  write: /this thread (?:does not hold it to write\.|did not lock it by write\.lock\(\))/,
+};
+
+for (const [verb, [hold, change, mode]] of Object.entries(CHANGES)) {
+  test(`${verb} says why it cannot be, if the memory was overwritten meanwhile, and changes nothing`, () => {
+    const { rw, word, words } = createRwLock();
+    const held = hold(rw);
+    const before = word();
+    for (const value of [-1, 7, 1 << 26]) {
+      Atomics.store(words, 0, value);
+      assert.throws(() => change(rw, held), expected.corrupt(OFFSET));
+      assert.equal(word(), value);
+    }
+    Atomics.store(words, 0, 0);
+    if (/tryUpgrade/.test(verb)) assert.equal(change(rw, held), false);
+    else assert.throws(() => change(rw, held), { ...expected.notOwner(OFFSET), message: NOT_HELD[mode] });
+    assert.equal(word(), 0);
+    // As the memory is again, it is held.
+    Atomics.store(words, 0, before);
+    if (held === true) rw[mode].unlock();
+    else assert.equal(held.unlock(), true);
+    assert.equal(word(), 0);
+  });
+}
+
 test('what blocks is refused on the main thread, free or not', () => {
   const { rw } = createRwLock();
   for (const mode of MODES) {

@@ -51,6 +51,8 @@ for (const { name, end, options, needs: needed } of endings) {
       const guard = await reader;
       assert.equal(guard.abandoned, true);
       assert.equal(rw.abandoned, true);
+      const [elsewhere] = await rwPuppets(threads, 1, buffer);
+      assert.equal(await elsewhere.call('get', 'abandoned'), false, 'for a thread that does not hold it');
       assert.throws(() => rw.markConsistent(), expected.notOwner(OFFSET), 'not under read');
       await threads.until('the warning has come', () => warnings.length > 0);
       assert.equal(warnings.length, 1);
