@@ -51,6 +51,28 @@ test('a lease that ends before deletions are reported is the error of the beginn
   assert.notEqual(revoked.length, 0);
 });
 
+test('a lease whose deletions cannot be reported is revoked, and why is the error of the beginning', {
+  timeout: 60_000,
+}, async (t) => {
+  const called = [];
+  const refused = new Error('refused');
+  const session = begun(t, {
+    call: async (path, { ID }) => {
+      called.push([path, ID]);
+      return { ID: '7', TTL: '600' };
+    },
+    watch(_onMessage, onEnd) {
+      setImmediate(onEnd, refused);
+      return () => {};
+    },
+  });
+  await assert.rejects(session, refused);
+  assert.deepEqual(called, [
+    ['lease/grant', undefined],
+    ['lease/revoke', '7'],
+  ]);
+});
+
 test('what is missed while strays are deleted is seen to next', { timeout: 60_000 }, async (t) => {
   let deleted;
   const { session, calls } = await begun(t, {

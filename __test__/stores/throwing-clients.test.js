@@ -62,6 +62,46 @@ for (const [kind, Session] of Object.entries(SESSIONS)) {
   }
 }
 
+/** By kind: an error of the server that stays, one that may pass, and the answers of one that cannot keep locks. */
+const ANSWERS = {
+  MySQL: {
+    stays: { errno: 1044, sqlState: '42000', message: 'Access denied.' },
+    passes: { errno: 1205, sqlState: 'HY000', message: 'Lock wait timeout exceeded.' },
+    replica: [[{ id: 1, isReadOnly: 'ON' }]],
+  },
+  PostgreSQL: {
+    stays: { code: '42501', severity: 'ERROR', message: 'permission denied.', hint: 'Ask.' },
+    passes: { code: '40001', severity: 'ERROR', message: 'could not serialize access' },
+    replica: { rows: [{ pid: 1, recovers: true }] },
+  },
+};
+
+for (const [kind, { stays, passes, replica }] of Object.entries(ANSWERS)) {
+  test(`${kind}: a refusal that stays is final and says so, one that may pass is what the server said; the session goes on`, async () => {
+    let error = stays;
+    const it = create(SESSIONS[kind], { query: () => Promise.reject(Object.assign(new Error(error.message), error)) });
+    await assert.rejects(it.session.query('select 1'), {
+      code: 'ERR_LOCK_STORE',
+      isFinal: true,
+      message: new RegExp(`^${kind} refuses: ${stays.message}${stays.hint ? ` ${stays.hint}` : ''}$`),
+    });
+    error = passes;
+    await assert.rejects(it.session.query('select 1'), passes);
+    assert.deepEqual([it.session.isOver, it.ended], [false, 0]);
+    it.session.end(new Error('The test is over.'));
+  });
+
+  test(`${kind}: a server that has none of its primary's locks is refused for good`, async () => {
+    const it = create(SESSIONS[kind], { query: async () => replica });
+    await assert.rejects(it.session.begin(HEARTBEAT), {
+      code: 'ERR_LOCK_STORE',
+      isFinal: true,
+      message: /primary/,
+    });
+    it.session.end(new Error('The test is over.'));
+  });
+}
+
 test(
   'a connect() whose thenable never calls back, and returns nothing, is late, and no uncaught error',
   needs('uncaught subscribers'),
