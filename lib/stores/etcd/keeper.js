@@ -146,13 +146,9 @@ class EtcdKeeper extends LeaseKeeper {
     if (place !== null && place.revision !== null) super.cancel(ticket);
   }
 
-  /** Its holder says that all is well: with its release the mark goes. */
+  /** Its holder, who holds it alone, says that all is well: with its release the mark goes. */
   markConsistent({ place }) {
-    if (place === null) return;
-    place.isMarked = false;
-    if (!place.isShared) return;
-    const clear = { request_delete_range: { key: place.mark } };
-    this.#transact({ compare: [place.exists], success: [clear] }).catch(() => {});
+    if (place !== null) place.isMarked = false;
   }
 
   /** Not reached, its session deletes the key later. */
