@@ -1,0 +1,140 @@
+// What a call to etcd comes to, by what its members answer. They are written here.
+
+const assert = require('node:assert/strict');
+const http = require('node:http');
+const { test } = require('node:test');
+const { Gateway } = require('../../lib/stores/etcd/gateway.js');
+const { watched } = require('../helpers/threads.js');
+
+const LIMIT = 30_000;
+const DONE = [200, { done: true }];
+const TOKEN = [200, { token: 'a token' }];
+const STALE = [401, { code: 16, error: 'etcdserver: invalid auth token' }];
+const NO_USERS = [400, { code: 9, error: 'etcdserver: authentication is not enabled' }];
+const DENIED = [403, { code: 7, error: 'etcdserver: permission denied' }];
+const LATE = [503, { code: 14, error: 'etcdserver: request timed out' }];
+const NO_LEADER = [503, { code: 14, error: 'etcdserver: no leader' }];
+const FULL = [400, { code: 8, error: 'etcdserver: mvcc: database space exceeded' }];
+
+/** A member that gives these answers, by path, the last of them for ever; `calls` has what it was asked, and with which token. */
+async function startMember(t, answers) {
+  const member = { calls: [] };
+  const server = http.createServer(async (request, response) => {
+    await request.toArray();
+    const path = request.url.slice('/v3/'.length);
+    member.calls.push([path, request.headers.authorization]);
+    const list = answers[path];
+    const [status, answer] = list.length > 1 ? list.shift() : list[0];
+    response.writeHead(status).end(typeof answer === 'string' ? answer : JSON.stringify(answer));
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  member.url = `http://127.0.0.1:${server.address().port}`;
+  return member;
+}
+
+function open(t, members, user = {}) {
+  const gateway = new Gateway({ endpoints: members.map(({ url }) => url), ...user });
+  t.after(() => gateway.close());
+  return gateway;
+}
+
+const USER = { username: 'somebody', password: 'a secret' };
+const AUTH = ['auth/authenticate', undefined];
+const CALL = ['kv/txn', 'a token'];
+
+/** By what the members answer a user's calls: what was asked for, and the error. */
+const ASKED = {
+  'nothing special': [[DONE], [TOKEN], [AUTH, CALL]],
+  'that the token is over': [[STALE, DONE], [TOKEN], [AUTH, CALL, AUTH, CALL]],
+  'that every token is over': [[STALE], [TOKEN], [AUTH, CALL, AUTH, CALL, AUTH, CALL, AUTH, CALL], { grpc: 16 }],
+  'that it has no users': [[DONE], [NO_USERS], [AUTH, ['kv/txn', undefined]]],
+  'that the user may not': [[DENIED, DONE], [TOKEN], [AUTH, CALL], { isFinal: true, grpc: 7 }],
+  'that it was too late, and may have done it': [[LATE, DONE], [TOKEN], [AUTH, CALL], { isFinal: false, grpc: 14 }],
+  'that the password is wrong': [[DONE], [DENIED], [AUTH], { isFinal: true, grpc: 7 }],
+};
+
+for (const [what, [calls, tokens, asked, error]] of Object.entries(ASKED)) {
+  test(
+    `a user's call that is answered ${what} ${error === undefined ? 'is done' : 'fails'}, and is sent no more often than it may be`,
+    watched(async (t) => {
+      const member = await startMember(t, { 'kv/txn': [...calls], 'auth/authenticate': [...tokens] });
+      const answer = open(t, [member], USER).call('kv/txn', {}, LIMIT);
+      if (error === undefined) assert.deepEqual(await answer, { done: true });
+      else await assert.rejects(answer, { code: 'ERR_LOCK_STORE', ...error });
+      assert.deepEqual(member.calls, asked);
+    }),
+  );
+}
+
+/** By what the first of two members answers: whether the call is done by the other, whether the next one goes there, and the error. */
+const PASSED = {
+  'that it has no leader': [NO_LEADER, true, true],
+  'that it was too late': [LATE, false, true, { isFinal: false, message: /request timed out/ }],
+  'what a proxy says': [[502, '<html>'], false, true, { isFinal: false, message: /no etcd.*502/ }],
+  'what is no etcd': [[404, '<html>'], false, false, { isFinal: true, message: /no etcd.*404/ }],
+  'that the user may not': [DENIED, false, false, { isFinal: true, message: /permission denied/ }],
+  'that its disk is full': [FULL, false, false, { isFinal: true, message: /NOSPACE/ }],
+};
+
+for (const [what, [answer, isDone, isPassedOver, error]] of Object.entries(PASSED)) {
+  test(
+    `a member that answers ${what} is ${isPassedOver ? '' : 'not '}passed over, and its call is ${isDone ? '' : 'not '}sent to the next`,
+    watched(async (t) => {
+      const [first, second] = [
+        await startMember(t, { 'kv/txn': [answer, DONE] }),
+        await startMember(t, { 'kv/txn': [DONE] }),
+      ];
+      const gateway = open(t, [first, second]);
+      const answered = gateway.call('kv/txn', {}, LIMIT);
+      if (isDone) assert.deepEqual(await answered, { done: true });
+      else await assert.rejects(answered, { code: 'ERR_LOCK_STORE', ...error });
+      assert.deepEqual([first.calls.length, second.calls.length], [1, isDone ? 1 : 0]);
+      assert.deepEqual(await gateway.call('kv/txn', {}, LIMIT), { done: true });
+      assert.deepEqual(
+        [first.calls.length, second.calls.length],
+        [isPassedOver ? 1 : 2, Number(isDone) + Number(isPassedOver)],
+      );
+    }),
+  );
+}
+
+test(
+  'a stream that ends with an error says which, and the next one is of another member, with another token',
+  watched(async (t) => {
+    const line = (message) => `${JSON.stringify(message)}\n`;
+    const error = { grpc_code: 16, message: 'etcdserver: invalid auth token' };
+    const members = [
+      await startMember(t, {
+        watch: [[200, line({ result: { created: true } }) + line({ error })]],
+        'auth/authenticate': [TOKEN],
+        'kv/txn': [DONE],
+      }),
+      await startMember(t, {
+        watch: [[200, line({ result: { created: true } })]],
+        'auth/authenticate': [TOKEN],
+        'kv/txn': [DONE],
+      }),
+    ];
+    const gateway = open(t, members, USER);
+    await gateway.call('kv/txn', {}, LIMIT);
+    const watch = () =>
+      new Promise((resolve) => {
+        const messages = [];
+        gateway.stream(
+          'watch',
+          {},
+          (message) => messages.push(message),
+          (reason) => resolve([messages, reason]),
+        );
+      });
+    assert.deepEqual(await watch(), [[{ created: true }], error.message]);
+    await gateway.call('kv/txn', {}, LIMIT);
+    assert.deepEqual(members[1].calls, [AUTH, CALL]);
+    assert.deepEqual(await watch(), [[{ created: true }], undefined]);
+    assert.deepEqual(members[1].calls.at(-1), ['watch', 'a token']);
+  }),
+);
