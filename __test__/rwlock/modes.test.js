@@ -318,6 +318,32 @@ test('a write guard that came back, was downgraded, upgraded and goes away again
   assert.deepEqual([rw.isWriteLocked, rw.readers], [false, 0]);
 });
 
+test('a guard that was unlocked changes no mode, nor the hold of another', () => {
+  const { rw, word } = createRwLock();
+  for (const [mode, verb] of [
+    ['read', 'tryUpgrade'],
+    ['write', 'downgrade'],
+  ]) {
+    const spent = rw[mode].tryAcquire();
+    spent.unlock();
+    const other = rw[mode].tryAcquire();
+    const before = word();
+    assert.throws(() => spent[verb](), expected.notOwner(OFFSET), verb);
+    assert.deepEqual([word(), other.locked, spent.unlock()], [before, true, false], verb);
+    assert.equal(other.unlock(), true);
+    assert.equal(word(), 0);
+  }
+});
+
+test('tryUpgrade() repairs nothing that nobody left', () => {
+  const { rw } = createRwLock({ onAbandoned: () => assert.fail('ran') });
+  for (const { read } of Object.values(holders)) {
+    const hold = read(rw);
+    assert.equal(hold.tryUpgrade(), true);
+    hold.unlock('write');
+  }
+});
+
 test('a Condition takes no read, and no write that this thread does not hold', async () => {
   const { buffer, rw, word } = createRwLock({ allowMainThread: true });
   const condition = notEmpty(buffer);

@@ -1,6 +1,7 @@
 // lockAllAsync() while it waits: order, time limits, signals.
 
 const assert = require('node:assert/strict');
+const { subscribe, unsubscribe } = require('node:diagnostics_channel');
 const { getEventListeners } = require('node:events');
 const { test } = require('node:test');
 const { setImmediate: nextTurn } = require('node:timers/promises');
@@ -138,6 +139,43 @@ test('lockAllAsync() whose signal throws when nobody listens any more holds noth
   await assert.rejects(pending, { message: 'patched' });
   assert.deepEqual(held(mutexes), NONE);
 });
+
+test('lockAllAsync() that fails, and whose signal throws then, gives back no other hold of this thread', async () => {
+  const { mutexes } = createMutexes();
+  const guards = [0, 3].map((index) => mutexes[index].tryAcquire());
+  const removeEventListener = () => {
+    throw new Error('patched');
+  };
+  const signal = { aborted: false, addEventListener() {}, removeEventListener };
+  await assert.rejects(lockAllAsync(mutexes, { signal, timeout: 0 }), { message: 'patched' });
+  assert.deepEqual(held(mutexes), [true, false, false, true]);
+  for (const guard of guards) assert.deepEqual([guard.locked, guard.unlock()], [true, true]);
+});
+
+for (const [what, last] of [
+  ['the last of its locks', false],
+  ['another wait', true],
+]) {
+  test(`an abort of lockAllAsync() between the grant of one lock and ${what} gives back what it has`, async () => {
+    const { mutexes } = createMutexes();
+    const controller = new AbortController();
+    const reason = new Error('enough');
+    // Whoever hears that a wait is over hears it then.
+    const abort = () => controller.abort(reason);
+    subscribe('sablock:contended', abort);
+    try {
+      mutexes[0].lock();
+      if (last) mutexes[3].lock();
+      const pending = lockAllAsync(mutexes, { signal: controller.signal, timeout: 60_000 });
+      mutexes[0].unlock();
+      await assert.rejects(pending, reason);
+    } finally {
+      unsubscribe('sablock:contended', abort);
+    }
+    assert.deepEqual(held(mutexes), [false, false, false, last]);
+    assert.equal(mutexes[3].inspect().waiters.length, 0);
+  });
+}
 
 test('lockAllAsync() that cannot go on after a grant holds nothing, and listens no more', async () => {
   const { binding } = require('../../lib/engine/thread.js');
