@@ -55,7 +55,7 @@ const LINES = {
   'lib/engine': 1673,
   'lib/load': 270,
   'lib/named': 2234,
-  'lib/primitives': 3427,
+  'lib/primitives': 3430,
   'lib/stores': 4238,
 };
 

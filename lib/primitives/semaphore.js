@@ -314,7 +314,7 @@ class SemaphorePermits {
   }
 
   forget() {
-    if (this.#count > 0) forget(this.#semaphore, this.#count);
+    forget(this.#semaphore, this.#count);
     this.#count = 0;
   }
 
