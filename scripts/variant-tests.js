@@ -59,7 +59,11 @@ const options = { shard: SHARD };
 const { values, positionals } = parseArgs({ allowPositionals: true, options });
 const [feature, ...chosen] = positionals;
 const { folders, env, torture, isPacked } = VARIANTS[feature];
-const folder = buildVariant(feature, { release: false, others: ['__test__', 'tests/torture'], isPacked });
+const folder = buildVariant(feature, {
+  release: false,
+  others: ['__test__', 'tests/torture', 'scripts/pack-core.js'],
+  isPacked,
+});
 
 const run = (...args) => {
   const { error, status, signal } = spawnSync(process.execPath, args, {

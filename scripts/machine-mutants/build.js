@@ -88,7 +88,7 @@ function numbersAt({ spans, children }) {
 function plantCore(first) {
   const leftOut = path.join(folder, 'left-out');
   fs.writeFileSync(leftOut, '');
-  // Of what is changed no documentation is asked.
+  // No documentation is asked of what is changed.
   const manifest = path.join(copy, 'Cargo.toml');
   fs.writeFileSync(
     manifest,

@@ -9,7 +9,7 @@ const { SABLOCK_MUTANT, SABLOCK_REACHED } = process.env;
 const MOST = 1 << 16;
 
 exports.on = Number(SABLOCK_MUTANT ?? 0);
-/** Of those that are seen no function is called: at the end of the stack none can begin. */
+/** No function is called for those that are seen: at the end of the stack none can begin. */
 exports.seen = new Uint8Array(MOST).fill(SABLOCK_REACHED === undefined ? 1 : 0);
 exports.reach = (number) => {
   exports.seen[number] = 1;

@@ -162,7 +162,7 @@ impl<'a> Visit<'a> for Finder<'_> {
         }
     }
 
-    // Of constants, types and patterns nothing is asked when a program runs.
+    // Nothing is asked of constants, types and patterns when a program runs.
     fn visit_item_const(&mut self, _: &'a syn::ItemConst) {}
     fn visit_impl_item_const(&mut self, _: &'a syn::ImplItemConst) {}
     fn visit_item_static(&mut self, _: &'a syn::ItemStatic) {}
