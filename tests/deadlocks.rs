@@ -487,3 +487,26 @@ fn who_locks_what_it_waits_for_in_a_pause_waits_for_itself() {
     assert_eq!((found, pauses, world.engine.stats().deadlocks), (Some(hops), 1, 1));
     world.unlock_at(&me, world.place());
 }
+
+#[test]
+fn a_writer_that_is_gone_is_not_seen_in_a_later_wait_of_its_number() {
+    let world = &World::with_slices(false);
+    let me = world.agent(0);
+    world.engine.add_slot(&RWLOCK, world.place(), slot(&me).0);
+    assert_eq!(world.enter(&me, READ, Limit::Once), ACQUIRED);
+    let mut waits = world.event_loop();
+    let mut write = |limit| pending(waits.wait(&RWLOCK, world.place(), WRITE, limit).unwrap());
+    let (timed, gone) = (Limit::after(PROMPT), Limit::Endless);
+    write(timed);
+    let token = write(gone);
+    assert!(waits.cancel(token).is_some());
+    pending(waits.wait(&RWLOCK, world.place(), WRITE, timed).unwrap());
+    // What is ahead of it has a time limit only.
+    let mut is_patient = some_pauses();
+    let again = world.engine.wait(&me, &RWLOCK, world.place(), READ, Limit::Endless, &mut || {
+        world.clock.expire(&world.engine);
+        is_patient()
+    });
+    assert!(matches!(again, Ok(ACQUIRED)), "{again:?}");
+    waits.end();
+}

@@ -3,14 +3,15 @@
 
 mod common;
 
-use std::sync::Arc;
+use std::cell::RefCell;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{ACQUIRED, PROMPT, World};
+use common::{ACQUIRED, Locks as _, PROMPT, World};
 use sablock::agents::{Blockage, Notice};
-use sablock::engine::{Limit, Outcome, Patience};
+use sablock::engine::{HoldOwner, Limit, Outcome, Patience};
 use sablock::primitives::mutex::{RESERVED, WAITING};
 
 #[test]
@@ -175,6 +176,47 @@ fn a_lease_is_shortened_by_a_thread_that_blocks() {
         assert_eq!(shortened.generation, lease.generation);
         assert!(shortened.until <= Instant::now() + kept);
         world.engine.end_lease(shortened.address, shortened.generation);
+    });
+    waits.end();
+}
+
+#[test]
+fn a_lease_is_shortened_by_a_blocked_thread_that_is_back_from_a_pause() {
+    let kept = Duration::from_secs(10);
+    let world = &World::with(Patience { slice: Duration::from_millis(1), ..keeping(kept) });
+    let me = world.agent(0);
+    world.lock(&me, Limit::Once);
+    let (waits, _) = world.claimed_in_vain(&me);
+    let (away, is_away) = mpsc::channel();
+    let (back, is_back) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let agent = world.agent(1);
+            let mut pause = || {
+                // Later pauses pass at once, since the channels are closed.
+                let _ = away.send(());
+                let _ = is_back.recv();
+                true
+            };
+            let limit = Limit::after(PROMPT);
+            let locked = world.engine.lock(&agent, world.place(), HoldOwner::Thread, limit, &mut pause);
+            assert_eq!(locked.unwrap(), ACQUIRED);
+            world.unlock(&agent);
+        });
+        is_away.recv().unwrap();
+        world.unlock(&me);
+        let [lease] = world.clock.take_leases()[..] else { panic!() };
+        assert!(lease.until > Instant::now() + kept, "nobody counts on a thread that is away");
+        drop((back, is_away));
+        let leases = RefCell::new(Vec::new());
+        world.until("a shorter lease", |world| {
+            leases.borrow_mut().extend(world.clock.take_leases());
+            !leases.borrow().is_empty()
+        });
+        let leases = leases.into_inner();
+        assert_eq!(leases[0].generation, lease.generation);
+        assert!(leases[0].until <= Instant::now() + kept);
+        world.engine.end_lease(lease.address, lease.generation);
     });
     waits.end();
 }

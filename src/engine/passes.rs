@@ -111,6 +111,18 @@ mod tests {
         let mut passes = Passes::default();
         passes.notified(0, 1);
         assert!(!passes.pass_on(0, 1));
+        // 0 and 1 stand; 0 is notified; 1 leaves, and 2 comes.
+        let mut passes = Passes::default();
+        passes.notified(0, 2);
+        assert!(!passes.pass_on(0, 2));
+    }
+
+    #[test]
+    fn what_its_code_knows_of_goes_to_nobody_else() {
+        let mut passes = Passes::default();
+        passes.notified(0, 2);
+        passes.learned(0, 1);
+        assert!(!passes.pass_on(0, 1));
     }
 
     #[test]

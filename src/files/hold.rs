@@ -315,6 +315,17 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_that_ends_while_others_are_waited_for_is_said_to_hold_it_no_more() {
+        let scratch = Scratch::new();
+        let files = Arc::new(Files::of(&scratch, "thread"));
+        let mut hold = begin(&files, LockMode::Exclusive, false);
+        hold.note_in(false).unwrap();
+        hold.end();
+        assert!(!record::may_be_held(&std::fs::read(files.path(FileRole::Info)).unwrap()));
+        assert_eq!(begin(&files, LockMode::Exclusive, false).past(), Past::Clean);
+    }
+
+    #[test]
     fn a_part_of_several_that_ends_before_all_are_there_leaves_no_mark() {
         let scratch = Scratch::new();
         let files = Arc::new(Files::of(&scratch, "part"));

@@ -183,6 +183,22 @@ mod tests {
     }
 
     #[test]
+    fn a_line_is_the_keepers_while_somebody_waits_and_no_thread_drives_it() {
+        let asker = Asker { thread: 0, wants_fence: false, is_part: false };
+        let mut line = Line::default();
+        line.wanted.push_back(Wanted::new(1, asker, |_| {}));
+        let thread = line.leave_to_thread();
+        assert!(!line.is_left_to_keeper() && line.is_driven_by(&thread));
+        assert!(!line.leave_to_keeper(&Arc::default()) && line.is_driven_by(&thread), "another's");
+        assert!(line.leave_to_keeper(&thread) && line.is_left_to_keeper() && line.is_left_to_keeper());
+        line.wanted.clear();
+        assert!(!line.is_left_to_keeper() && matches!(line.driver, Driver::None));
+        let thread = line.leave_to_thread();
+        assert!(!line.is_left_to_keeper() && line.is_driven_by(&thread));
+        assert!(!line.leave_to_keeper(&thread) && matches!(line.driver, Driver::None));
+    }
+
+    #[test]
     fn what_the_keeper_has_to_do_for_a_line_ends_with_its_last_wait() {
         for (direct, stays) in [
             (Direct::AtGate(SystemTime::now()), false),
