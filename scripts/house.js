@@ -45,7 +45,7 @@ const LINES = {
   'src/desk': 358,
   'src/doctor': 2474,
   'src/engine': 5695,
-  'src/files': 3292,
+  'src/files': 3293,
   'src/node': 3946,
   'src/primitives': 1516,
   'src/sync': 394,

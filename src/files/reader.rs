@@ -66,3 +66,60 @@ fn run() {
         }
     }
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::fs;
+    use std::sync::mpsc::{Sender, channel};
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use crate::files::name::{FileRole, LockName};
+    use crate::files::record::{Status, encode};
+    use crate::files::testing::Scratch;
+
+    /// A directory in which this process holds the name `a`, the first process of the system `b`, and one that has ended `c`.
+    fn directory(scratch: &Scratch) -> Arc<Directory> {
+        let status = Status { is_held: true, is_in: true, is_abandoned: false };
+        let here = RecordedHolder::now(0);
+        let of = |process| RecordedHolder { process, started: 0, ..here };
+        for (unit, holder) in [(97, here), (98, of(1)), (99, of(u32::MAX))] {
+            let name = LockName::new(&[unit]);
+            fs::write(scratch.path().join(name.file(FileRole::Info)), encode(&name, status, &holder, 0)).unwrap();
+        }
+        Arc::new(Directory::open(Some(scratch.path())).unwrap())
+    }
+
+    fn ask(directory: &Arc<Directory>, told: &Sender<Listing>) {
+        let told = told.clone();
+        list(directory, move |listing| told.send(listing).unwrap());
+    }
+
+    #[test]
+    fn all_who_ask_are_told_who_else_holds_and_those_who_ask_meanwhile_by_one_reading() {
+        const LONG: Duration = Duration::from_secs(20);
+        let scratches = [(); 2].map(|()| Scratch::new());
+        let [first, second] = scratches.each_ref().map(directory);
+        for _ in 0..2 {
+            let ((told, tells), (go_on, goes_on)) = (channel(), channel::<()>());
+            // The thread is busy with this one until the others have asked.
+            list(&first, move |_| goes_on.recv_timeout(LONG).unwrap_or_default());
+            for directory in [&first, &second, &first] {
+                ask(directory, &told);
+            }
+            assert!(tells.try_recv().is_err());
+            drop(go_on);
+            let listings = [(); 3].map(|()| tells.recv_timeout(LONG).unwrap());
+            for listing in &listings {
+                let names: Vec<_> = listing.as_ref().as_ref().unwrap().iter().map(|(units, _)| units.clone()).collect();
+                assert_eq!(names, [[98]]);
+            }
+            assert!(Arc::ptr_eq(&listings[0], &listings[1]) && !Arc::ptr_eq(&listings[0], &listings[2]));
+            let end = Instant::now() + LONG;
+            while reader().is_running {
+                assert!(Instant::now() < end, "it reads on");
+                thread::yield_now();
+            }
+        }
+    }
+}

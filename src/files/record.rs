@@ -295,6 +295,22 @@ mod tests {
     }
 
     #[test]
+    fn a_whole_record_that_says_what_none_can_say_counts_as_abandoned() {
+        let name = name("a job");
+        let with = |at: usize, byte| {
+            let mut bytes = encode(&name, CLEAN, &RecordedHolder::now(0), 1);
+            bytes[at] = byte;
+            with_version(VERSION, bytes)
+        };
+        assert_eq!(past(&name, &with(FLAGS, 0)), (Past::Clean, 1));
+        // The last is the number of units.
+        for (at, byte) in [(FLAGS, 8), (FLAGS, OUTSIDE), (FLAGS, OUTSIDE | ABANDONED), (56, 4)] {
+            assert_eq!(past(&name, &with(at, byte)), (Past::Ended(None), 0), "{byte} at {at}");
+        }
+        assert!(may_be_held(&encode(&name, HELD, &RecordedHolder::now(0), 1)) && !may_be_held(b"another\x02\x01"));
+    }
+
+    #[test]
     fn a_newer_format_counts_as_abandoned() {
         let name = name("a job");
         let newer = with_version(VERSION + 1, encode(&name, CLEAN, &RecordedHolder::now(0), 1));
@@ -325,7 +341,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn a_process_that_was_started_at_another_time_is_another() {
         let holder = RecordedHolder::now(0);
-        assert_ne!(holder.started, 0);
+        assert!(holder.started != 0 && holder.namespace != 0);
         assert!(!RecordedHolder { started: holder.started + 1, ..holder }.may_live());
         assert!(RecordedHolder { started: 0, ..holder }.may_live(), "a record of an earlier copy does not tell");
     }
