@@ -6,7 +6,13 @@ const { subscribe, unsubscribe } = require('node:diagnostics_channel');
 const { test } = require('node:test');
 const { threadId } = require('node:worker_threads');
 const { HeldLock, LockManager, locks } = require('../..');
+const { binding } = require('../../lib/engine/thread.js');
+const { processBackend } = require('../../lib/named/backend.js');
+const { obtainBlocking } = require('../../lib/named/blocking.js');
+const { toOptions } = require('../../lib/named/options.js');
+const { obtain } = require('../../lib/named/requests.js');
 const { startActors } = require('../helpers/actors.js');
+const { collector } = require('../helpers/collect.js');
 const { hold, pendingFor } = require('../helpers/names.js');
 const { startPeers } = require('../helpers/peers.js');
 const { needs } = require('../helpers/runtime.js');
@@ -132,6 +138,44 @@ test(
     assert.ok(seen.length >= 2);
     for (const { name, ownerThreadId, isLong } of seen.slice(0, -1)) {
       assert.deepEqual([name, ownerThreadId, isLong], ['long', 0, true]);
+    }
+  }),
+);
+
+test(
+  'what was waited for is not kept, however its waits ended, though somebody has subscribed',
+  needs('complete collection'),
+  watched(async (t, threads) => {
+    contended(t);
+    const collect = collector();
+    /** Waits for a name of a space of its own; returns a weak reference to that. */
+    const wait = async (how) => {
+      const backend = { ...processBackend, space: binding.nameSpace(`collected: ${how}`) };
+      const ask = (options) => obtain(backend, 'name', toOptions('name', options), (lock) => lock, 'acquireAsync');
+      const held = await ask({});
+      const controller = new AbortController();
+      const others = [ask({ signal: controller.signal }), ask({ timeout: how === 'granted' ? 60_000 : 5 })];
+      others[0].catch(() => {});
+      if (how === 'aborted') controller.abort();
+      if (how === 'granted') {
+        held.unlock();
+        (await others[0]).unlock();
+        (await others[1]).unlock();
+      } else {
+        await assert.rejects(others[1], { code: 'ERR_LOCK_TIMEOUT' });
+        assert.throws(() => obtainBlocking(backend, 'name', toOptions('name', { timeout: 5 }), 'acquire'));
+        held.unlock();
+        if (how === 'timed out') (await others[0]).unlock();
+        else await assert.rejects(others[0], { name: 'AbortError' });
+      }
+      return new WeakRef(backend);
+    };
+    for (const how of ['granted', 'timed out', 'aborted']) {
+      const reference = await wait(how);
+      await threads.until(`what was ${how} is collected`, () => {
+        collect();
+        return reference.deref() === undefined;
+      });
     }
   }),
 );
