@@ -171,18 +171,21 @@ for (const verb of ['lockAsync', 'acquireAsync', 'executeLocked']) {
   test(
     `${verb}() that waits for a holder who leaves the mark holds nothing once onAbandoned has thrown`,
     needs('prompt ends'),
-    watched(async (_, threads) => {
+    watched(async (t, threads) => {
+      const messages = listen(t, 'sablock:abandoned');
       const error = new Error('Cannot be repaired');
       const repairing = await createAbandoned(threads, () => {
         throw error;
       });
       const holding = new Mutex(repairing.buffer, OFFSET);
-      // The end is reported here.
+      // The end is reported here, and not again.
       assert.equal(holding.tryLock(), true);
+      assert.equal(messages.length, 1);
       const waiting = repairing[verb](...(verb === 'executeLocked' ? [() => assert.fail('ran')] : []));
       holding.unlock();
       await assert.rejects(waiting, (thrown) => thrown === error);
       assert.deepEqual([holding.isLocked, holding.inspect().abandoned], [false, true]);
+      assert.equal(messages.length, 1);
     }),
   );
 }

@@ -7,7 +7,7 @@ const { unsubscribe } = require('node:diagnostics_channel');
 const { isMainThread } = require('node:worker_threads');
 const { test } = require('node:test');
 const { locks } = require('../..');
-const { binding } = require('../../lib/engine/thread.js');
+const { binding, thread } = require('../../lib/engine/thread.js');
 const { MODES, toOptions } = require('../../lib/named/options.js');
 const { obtain, runWith } = require('../../lib/named/requests.js');
 const { obtainSeveral, obtainSeveralBlocking } = require('../../lib/named/several.js');
@@ -255,6 +255,36 @@ test('a mark of the outer lock is the mark of the lock, is reported, and taken o
   assert.equal(warnings[0].code, 'SABLOCK_ABANDONED');
   assert.match(warnings[0].message, /Process 4711 \(its thread 3\) ended while it held the named lock 'name'/);
 });
+
+for (const [who, ended, threadId = ended.threadId] of [
+  ['Process 4711 (its thread 3) ended', { pid: 4711, threadId: 3 }],
+  ['Process 4711 ended', { pid: 4711, threadId: 0 }],
+  ['Process 4711 ended', { pid: 4711, threadId: -1 }],
+  ['A process ended', { pid: -1, threadId: -1 }],
+  ['A holder ended, or lost the lock,', { pid: -1, threadId: -1, isOfStore: true }],
+]) {
+  for (const mode of ['exclusive', 'shared']) {
+    test(`of a mark of ${JSON.stringify(ended)} outside the warning says: ${who} (${mode})`, async (t) => {
+      const warnings = warningsOf(t);
+      const told = [];
+      const note = (message) => told.push([message.name, message.ownerThreadId]);
+      subscribe('sablock:abandoned', note);
+      t.after(() => unsubscribe('sablock:abandoned', note));
+      const state = createBackend(t, { isFree: false });
+      // It leaves no warning out.
+      thread.warnings = undefined;
+      const request = state.request({ mode }, () => {});
+      await turns();
+      state.waits[0].resolve(state.held(true, ended));
+      await request;
+      await turns();
+      assert.deepEqual(told, [['name', threadId]]);
+      assert.equal(warnings.length, 1);
+      const what = `${who} while it held the named lock 'name', which ${mode === 'shared' ? 'this thread now reads' : 'now belongs to this thread'}. `;
+      assert.equal(warnings[0].message.slice(0, what.length), what);
+    });
+  }
+}
 
 test('blocking verbs take the outer lock too', { skip: !isMainThread }, (t) => {
   const free = createBackend(t);
