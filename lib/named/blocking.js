@@ -3,7 +3,7 @@
 const clock = require('../load/clock.js');
 const { binding, thread } = require('../engine/thread.js');
 const { foundDeadlock } = require('../engine/wait.js');
-const { corrupt, describe, noBackgroundThread, thenableResult, threadEnding } = require('../errors.js');
+const { corrupt, describe, thenableResult, threadEnding } = require('../errors.js');
 const { isThenable } = require('../arguments.js');
 const { placeOf } = require('./errors.js');
 const { giveBack, newLock, numberOf } = require('./held-lock.js');
@@ -42,7 +42,7 @@ exports.obtainBlocking = (backend, name, options, verb, accept) => {
     case INTERRUPTED:
       throw threadEnding(describe(placeOf(name)));
     default:
-      throw status === binding.CORRUPT ? corrupt(placeOf(name), 0) : noBackgroundThread(describe(placeOf(name)));
+      throw corrupt(placeOf(name), 0);
   }
   const number = thread.record[NUMBER];
   let held;
