@@ -5,6 +5,7 @@ const { setImmediate: nextTurn } = require('node:timers/promises');
 const { Mutex, locks, stats } = require('../..');
 const { warn } = require('../../lib/engine/abandonment.js');
 const { thread } = require('../../lib/engine/thread.js');
+const { removed, unwritten } = require('../../lib/named/machine-errors.js');
 const { endings } = require('../helpers/endings.js');
 const { createHeld } = require('../helpers/held.js');
 const { limit } = require('../helpers/limits.js');
@@ -205,6 +206,36 @@ test('no more than five warnings are given in a second if a replaced emitWarning
   // The line for the rest: in a later test it would be one warning too many.
   while (count < 6) await nextTurn();
 });
+
+/** The warnings of the package that a replaced `emitWarning()` may refuse, and what gives them, which has been granted or released by then. */
+const WARNINGS = {
+  'a lock that was left': () => warn({ kind: 'mutex', byteOffset: 8 }, 'Thread 7 ended', false),
+  'a file that was removed': () => removed('name', '/directory'),
+  'a record that could not be written': () => unwritten('name', { path: '/record', message: 'no room' }),
+};
+
+for (const [what, give] of Object.entries(WARNINGS)) {
+  test(`an emitWarning() of the program that throws at ${what} is an uncaught error, and none of the call`, {
+    ...needs('uncaught subscribers'),
+    timeout: limit(60_000),
+  }, async (t) => {
+    const { warnings: before } = thread;
+    thread.warnings = null;
+    t.after(() => {
+      thread.warnings = before;
+    });
+    await noting(async (uncaught) => {
+      const refuse = () => {
+        throw new Error('on purpose');
+      };
+      t.mock.method(process, 'emitWarning', refuse);
+      give();
+      process.emitWarning.mock.restore();
+      while (uncaught.length === 0) await nextTurn();
+      assert.deepEqual(uncaught, ['on purpose']);
+    });
+  });
+}
 
 for (const verb of ['lockAsync', 'acquireAsync']) {
   test(
