@@ -109,6 +109,29 @@ for (const [verb, run] of Object.entries(ways)) {
   );
 
   test(
+    `${verb}() throws what onAbandoned throws, and holds nothing, while the hold of another guard is lent to a wait`,
+    needs('prompt ends'),
+    watched(async (_, threads) => {
+      const lent = createMutex();
+      const condition = new Condition(lent.buffer, CONDITION);
+      const guard = lent.mutex.tryAcquire();
+      const away = condition.waitAsync(lent.mutex);
+      const error = new Error('Cannot be repaired');
+      const mutex = await createAbandoned(threads, () => {
+        throw error;
+      });
+      await assert.rejects(
+        async () => run(mutex, () => assert.fail('ran')),
+        (thrown) => thrown === error,
+      );
+      assert.deepEqual([mutex.isLocked, mutex.inspect().abandoned], [false, true]);
+      condition.notifyAll();
+      assert.equal(await away, true);
+      assert.equal(guard.unlock(), true);
+    }),
+  );
+
+  test(
     `${verb}() fails if onAbandoned writes over the word, which stays so`,
     needs('prompt ends'),
     watched(async (_, threads) => {
