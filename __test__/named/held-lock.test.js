@@ -14,6 +14,7 @@ test('acquireAsync() returns a promise of a lock, which is held until unlock()',
   assert.ok(lock instanceof HeldLock);
   assert.deepEqual([lock.name, lock.mode, lock.locked, lock.abandoned], ['guard', 'exclusive', true, false]);
   assert.equal(lock.signal.aborted, false);
+  assert.equal(lock.signal, lock.signal, 'it is one signal, however often it is read');
   const next = locks.acquireAsync('guard', { mode: 'shared' });
   await turns();
   assert.deepEqual(await modesOf('guard'), { held: ['exclusive'], pending: ['shared'] });

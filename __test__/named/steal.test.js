@@ -22,6 +22,7 @@ test('a stolen lock: its request rejects, its signal aborts, and it can be unloc
   await assert.rejects(held.request, stolen);
   assert.ok((await held.request.catch((error) => error)) instanceof DOMException);
   assert.deepEqual([signal.aborted, signal.reason.name, held.lock.locked], [true, 'AbortError', false]);
+  assert.equal(held.lock.signal, signal);
   assert.equal(held.lock.unlock(), false);
   held.release();
   await turns();
