@@ -101,7 +101,7 @@ async function main() {
     if (performance.now() > end) return;
     const { file, line, kind, text } = mutant;
     const { by, tried } = await noticing(mutant, order, MOST);
-    const answer = ANSWERED.find(([place, pattern]) => file === place && pattern.test(`${kind}: ${text}`));
+    const answer = ANSWERED.find(([files, places]) => files.test(file) && places.test(`${kind}: ${text}`));
     const count = counts.get(room(mutant)) ?? { noticed: 0, answered: 0, survived: 0 };
     counts.set(room(mutant), count);
     if (by !== undefined) count.noticed += 1;
