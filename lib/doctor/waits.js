@@ -186,7 +186,7 @@ class Waits {
         const isLet = waited.has(index) && index !== stoppedAt;
         this.#end(seen, isLet ? GRANTED : status, waited.get(index) ?? -1);
       });
-      if (isGranted(status)) this.#tookAll(args, all[0].site);
+      if (isGranted(status)) this.#tookAll(args, all[0]?.site);
     });
     return status;
   }
