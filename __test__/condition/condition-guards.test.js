@@ -316,6 +316,51 @@ test(
   }),
 );
 
+/** By who ends: holds the mutex, calls `begin()`, and ends after so many microtasks. */
+const ENDS = {
+  function: (mutex, begin, microtasks) =>
+    mutex.executeLocked(() => {
+      begin();
+      return pass(microtasks);
+    }),
+  guard: async (mutex, begin, microtasks) => {
+    const guard = await mutex.acquireAsync();
+    begin();
+    await pass(microtasks);
+    guard.unlock();
+  },
+};
+const pass = async (microtasks) => {
+  for (let count = 0; count < microtasks; count++) await undefined;
+};
+
+for (const [who, hold] of Object.entries(ENDS)) {
+  test(
+    `waitForAsync() calls its predicate only in the hold, whenever the ${who} of that ends without it`,
+    handled(async () => {
+      const outcomes = new Set();
+      for (let microtasks = 0; microtasks < 40; microtasks++) {
+        const { mutex, condition } = create();
+        const held = [];
+        // So long that the hold may end before it, whatever that takes.
+        const predicate = () => {
+          held.push(mutex.isHeldByThisThread);
+          return pass(20);
+        };
+        let left;
+        const begin = () => {
+          left = condition.waitForAsync(mutex, predicate, 0).catch(({ code }) => code);
+        };
+        await hold(mutex, begin, microtasks);
+        outcomes.add(await left);
+        assert.ok(!held.includes(false), `${held}, after ${microtasks}`);
+        assert.deepEqual([mutex.isLocked, isForgotten()], [false, true]);
+      }
+      assert.deepEqual(outcomes, new Set(['ERR_LOCK_NOT_OWNER', false]));
+    }),
+  );
+}
+
 test(
   'a wait that is about to lock the mutex again gives up when its function ends, and passes its notification on',
   handled(async () => {
