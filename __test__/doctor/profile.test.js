@@ -260,6 +260,23 @@ test(
 );
 
 test(
+  'the trace has its contended holds and unlocks without the option of contention, too',
+  watched(() =>
+    withDoctor({ ...ON, contention: false }, async (doctor) => {
+      await contend(namedMutexes(1)[0]);
+      const file = path.join(folder, 'uncounted.json');
+      doctor.writeTrace(file);
+      const { traceEvents } = JSON.parse(fs.readFileSync(file, 'utf8'));
+      const of = (phases, category) => traceEvents.filter(({ ph, cat }) => phases.includes(ph) && cat === category);
+      const waits = of('Xb', 'wait');
+      assert.ok(waits.length >= 2);
+      assert.equal(of('Xb', 'hold').length, 2);
+      for (const phase of 'sf') assert.equal(of(phase, 'unlock').length, waits.length);
+    }),
+  ),
+);
+
+test(
   'without the option no slices are kept',
   watched(() =>
     withDoctor({ ...ON, trace: false }, async (doctor) => {
