@@ -7,6 +7,7 @@ const path = require('node:path');
 const { test } = require('node:test');
 const { createFolder } = require('../helpers/folder.js');
 const { limit } = require('../helpers/limits.js');
+const { isListed } = require('../helpers/peers.js');
 const { needs } = require('../helpers/runtime.js');
 
 const CLI = path.join(__dirname, '..', '..', 'lib', 'cli', 'index.js');
@@ -41,9 +42,9 @@ function start(t, args, onError) {
 }
 
 /** One whose command runs until its stdin ends. */
-async function startHolder(t, directory, name) {
+async function startHolder(t, directory, name, ...options) {
   const command = sh('printf ready; exec cat >/dev/null');
-  const holder = start(t, [...run(directory, name), '--', ...command]);
+  const holder = start(t, [...run(directory, name, ...options), '--', ...command]);
   await new Promise((resolve) => holder.child.stdout.once('data', resolve));
   return holder;
 }
@@ -146,6 +147,32 @@ test(
     assert.deepEqual([after.status, after.stdout], [0, 'in\n']);
   },
 );
+
+const TIMED_OUT = /^sablock: .* timed out after 50 ms/;
+
+for (const [what, end] of Object.entries({
+  'has ended': '',
+  'was killed, as its command has ended,': 'kill -KILL $PPID',
+})) {
+  test(`a run that has the variable of one that ${what} waits for who shares the lock now`, SETTINGS, async (t) => {
+    const directory = createFolder(t);
+    const { stdout } = sablock([...run(directory, 'shared'), '--', ...sh(`printenv SABLOCK_RUN; ${end}`)]);
+    const holder = await startHolder(t, directory, 'shared', '--shared');
+    const variable = { SABLOCK_RUN: stdout };
+    let waited;
+    let tries = 0;
+    do {
+      waited = sablock([...run(directory, 'shared', '--timeout', '50ms'), '--', 'true'], variable);
+      assert.equal(waited.status, 1);
+      tries += 1;
+      // While locks of others go the system's list may lack one, which may be the orphan's then.
+    } while (tries < 5 && !TIMED_OUT.test(waited.stderr));
+    if (end === '' || isListed(directory, [holder.child])) assert.match(waited.stderr, TIMED_OUT);
+    holder.child.stdin.end();
+    await holder.ended;
+    assert.equal(sablock([...run(directory, 'shared'), '--', 'echo', 'in'], variable).stdout, 'in\n');
+  });
+}
 
 test('a run that waits says so after a second, with the process that holds the lock', SETTINGS, async (t) => {
   const directory = createFolder(t);

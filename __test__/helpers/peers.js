@@ -1,6 +1,7 @@
 // Other processes that run functions which a test sends them; see `__test__/programs/peer.js`.
 
 const { fork } = require('node:child_process');
+const fs = require('node:fs');
 const path = require('node:path');
 const { LockManager } = require('../..');
 const { createFolder } = require('./folder.js');
@@ -82,3 +83,17 @@ exports.requestIn = (peer, name, options = {}) =>
     name,
     options,
   );
+
+/** Whether the system's list of locks shows that these processes share the only file of a lock in the directory. */
+exports.isListed = (directory, peers) => {
+  const [file] = fs.readdirSync(directory).filter((entry) => entry.endsWith('.lock'));
+  const { dev, ino } = fs.statSync(path.join(directory, file));
+  // The device is a number of 16 bits, nearly everywhere.
+  const device = [dev >> 8, dev & 0xff].map((number) => number.toString(16).padStart(2, '0')).join(':');
+  try {
+    const list = fs.readFileSync('/proc/locks', 'utf8').slice(0, 60_000);
+    return peers.every(({ pid }) => new RegExp(`READ +${pid} ${device}:${ino} `).test(list));
+  } catch {
+    return false;
+  }
+};

@@ -7,22 +7,8 @@ const { test } = require('node:test');
 const { warningsOf } = require('../helpers/messages.js');
 const { limit } = require('../helpers/limits.js');
 const { hold, modesOf, rowsOf, turns } = require('../helpers/names.js');
-const { holdIn, requestIn, startPeers, unlockIn } = require('../helpers/peers.js');
+const { holdIn, isListed, requestIn, startPeers, unlockIn } = require('../helpers/peers.js');
 const { watched } = require('../helpers/threads.js');
-
-/** Whether the system's list of locks shows that these processes share the only file of a lock in the directory. */
-const isListed = (directory, peers) => {
-  const [file] = fs.readdirSync(directory).filter((entry) => entry.endsWith('.lock'));
-  const { dev, ino } = fs.statSync(path.join(directory, file));
-  // The device is a number of 16 bits, nearly everywhere.
-  const device = [dev >> 8, dev & 0xff].map((number) => number.toString(16).padStart(2, '0')).join(':');
-  try {
-    const list = fs.readFileSync('/proc/locks', 'utf8').slice(0, 60_000);
-    return peers.every(({ pid }) => new RegExp(`READ +${pid} ${device}:${ino} `).test(list));
-  } catch {
-    return false;
-  }
-};
 
 /** Looks until so many requests of a peer wait. */
 const pendingIn = async (peer, name, count) => {

@@ -112,7 +112,9 @@ async function acquire({ name, options, directory }) {
     const lock = await manager.acquireAsync(name, { ...options, ifAvailable: true });
     if (lock !== null || options.ifAvailable) return { place, lock };
     const record = readRecords(place.path).find((each) => each.name === name);
-    if (record?.isHeld && record.pid === killed.pid) {
+    // A holder that shares it leaves the record as it was.
+    const isShared = binding.fileHolders(place.number, name, binding.NameMode.Shared).length > 0;
+    if (!isShared && record?.isHeld && record.pid === killed.pid) {
       throw ownEnd(
         name,
         `what a sablock run (process ${killed.pid}) that was killed has left running, this command too`,
