@@ -1,6 +1,7 @@
 // Connections that mysql(), postgres(), redis() and etcd() refuse, and that a server refuses. None has to be installed.
 
 const assert = require('node:assert/strict');
+const fs = require('node:fs');
 const net = require('node:net');
 const path = require('node:path');
 const { test } = require('node:test');
@@ -14,6 +15,7 @@ const { postgres } = require('../../lib/stores/postgres.js');
 const { redis } = require('../../lib/stores/redis.js');
 const { clientsFor } = require('../../lib/stores/redis/options.js');
 const { descriptionOf } = require('../../lib/stores/store.js');
+const { createFolder } = require('../helpers/folder.js');
 const { limit } = require('../helpers/limits.js');
 
 const refused = (message) => ({ code: 'ERR_INVALID_ARG_TYPE', message });
@@ -164,6 +166,39 @@ for (const [client, connectionTo] of Object.entries({
         error.message,
       );
       assert.ok(error.cause instanceof Error);
+    }
+  });
+}
+
+/** Errors without a message, as Node.js and clients have them, and what they say all the same. */
+const SILENT = {
+  'several errors': [
+    "new AggregateError([new Error('refused by ::1'), new Error('refused by 127.0.0.1')], '')",
+    /refused by ::1/,
+  ],
+  'a code': ["Object.assign(new Error(''), { code: 'EREFUSED' })", /EREFUSED/],
+};
+const VERBS = {
+  acquireAsync: (manager) => manager.acquireAsync('one'),
+  acquire: async (manager) => manager.acquire('one'),
+  check: (manager) => manager.check(),
+};
+
+for (const [what, [source, says]] of Object.entries(SILENT)) {
+  test(`of a client that fails with ${what} and no message each verb says what there is`, {
+    timeout: limit(30_000),
+  }, async (t) => {
+    const module = path.join(createFolder(t), 'client.js');
+    fs.writeFileSync(module, `exports.connect = async () => { throw ${source}; };`);
+    for (const create of [mysql, postgres, redis]) {
+      const manager = new LockManager({ store: create({ module }), allowMainThread: true });
+      t.after(() => manager.close());
+      for (const [verb, call] of Object.entries(VERBS)) {
+        const { code, message, cause } = await call(manager).catch((error) => error);
+        assert.equal(code, 'ERR_LOCK_STORE');
+        assert.match(message, says, verb);
+        assert.match(cause.message, says, verb);
+      }
     }
   });
 }

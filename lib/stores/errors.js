@@ -8,11 +8,13 @@ const coded = (error, code) => Object.assign(error, { code });
 exports.storeError = (message, { cause, isFinal = false, code = 'ERR_LOCK_STORE' } = {}) =>
   Object.assign(coded(new Error(message, cause === undefined ? undefined : { cause }), code), { isFinal });
 
+/** The words of an error, to end a sentence with: several of Node.js's in one, and some of clients, have no message. */
+exports.saidBy = ({ message, errors, code, name }) =>
+  String(message || errors?.map((each) => each.message).join('; ') || code || name).replace(/\.$/, '');
+
 /** The error of a client that could not connect. */
-exports.notConnected = (store, cause, isFinal) => {
-  const reason = cause.message || cause.errors?.map(({ message }) => message).join('; ') || cause.code;
-  return exports.storeError(`${store} cannot be reached: ${reason.replace(/\.$/, '')}.`, { cause, isFinal });
-};
+exports.notConnected = (store, cause, isFinal) =>
+  exports.storeError(`${store} cannot be reached: ${exports.saidBy(cause)}.`, { cause, isFinal });
 
 exports.noClient = (modules, cause) =>
   exports.storeError(

@@ -5,7 +5,7 @@ const { createHash } = require('node:crypto');
 const { hostname } = require('node:os');
 const { inspect } = require('node:util');
 const clock = require('../load/clock.js');
-const { storeError } = require('./errors.js');
+const { storeError, saidBy } = require('./errors.js');
 const { Reach } = require('./events.js');
 
 /** The system's codes of a connection that is none any more. */
@@ -33,9 +33,7 @@ exports.pauses = async function* () {
 };
 
 exports.asStoreError = (store, error) =>
-  error.isFinal !== undefined
-    ? error
-    : storeError(`${store} failed: ${error.message.replace(/\.$/, '')}.`, { cause: error });
+  error.isFinal !== undefined ? error : storeError(`${store} failed: ${saidBy(error)}.`, { cause: error });
 
 /** The error for a value that a client of the program has thrown or rejected with, which need not be one. */
 exports.toError = (thrown) =>

@@ -2,7 +2,7 @@
 
 const net = require('node:net');
 const { findClient } = require('../client.js');
-const { storeError } = require('../errors.js');
+const { storeError, saidBy } = require('../errors.js');
 const { asStoreError, within } = require('../retry.js');
 const { clientsFor } = require('./options.js');
 
@@ -26,8 +26,7 @@ exports.connect = async ({ connection, settings }, tell) => {
   } catch (error) {
     endAll();
     if (error.isFinal === true) throw error;
-    const reason = (error.message || error.code).replace(/\.$/, '');
-    throw storeError(`Redis cannot be reached: ${reason}.${hint(error, connection)}`, {
+    throw storeError(`Redis cannot be reached: ${saidBy(error)}.${hint(error, connection)}`, {
       cause: error,
       isFinal: isFinal(error),
     });
