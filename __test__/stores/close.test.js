@@ -25,8 +25,36 @@ const connectionsTo = (port) => {
   return lines.filter(isTo).length;
 };
 
+/** None of the options of `close()`. */
+const WRONG = [
+  null,
+  1,
+  'wait',
+  true,
+  [],
+  new Date(),
+  AbortSignal.abort(),
+  { wait: 1 },
+  { wait: null },
+  { waits: true },
+];
+
 for (const [kind, [make, isThere, start, settings, canShare]] of Object.entries(EVERY_STORE)) {
   const options = { skip: isThere ? false : `the server of ${kind} is not installed`, timeout: limit(60_000) };
+
+  test(`${kind}: close() with options that are none closes nothing: who waits goes on to wait`, options, async (t) => {
+    const server = await start();
+    t.after(() => server.stop());
+    const manager = new LockManager({ store: make(server.url, settings) });
+    t.after(() => manager.close());
+    const held = await hold('held', {}, manager);
+    const waits = manager.acquireAsync('held');
+    for (const wrong of WRONG) await assert.rejects(manager.close(wrong), { code: 'ERR_INVALID_ARG_TYPE' });
+    assert.equal(held.lock.locked, true);
+    held.release();
+    assert.equal((await waits).unlock(), true);
+    await manager.check();
+  });
 
   test(
     `${kind}: close({ wait: true }) refuses what is new and what waits, and leaves what is held to its holders`,
@@ -135,20 +163,7 @@ test('close() takes options, of which it knows one, of any manager', async () =>
     const manager = new LockManager({ scope });
     assert.equal(await manager.close({ wait: true }), undefined);
     assert.equal(await manager.close({}), undefined);
-    for (const wrong of [
-      null,
-      1,
-      'wait',
-      true,
-      [],
-      new Date(),
-      AbortSignal.abort(),
-      { wait: 1 },
-      { wait: null },
-      { waits: true },
-    ]) {
-      await assert.rejects(manager.close(wrong), { code: 'ERR_INVALID_ARG_TYPE' });
-    }
+    for (const wrong of WRONG) await assert.rejects(manager.close(wrong), { code: 'ERR_INVALID_ARG_TYPE' });
     await manager.request('still served', () => {});
   }
 });
