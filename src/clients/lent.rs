@@ -248,6 +248,30 @@ mod tests {
     }
 
     #[test]
+    fn a_guard_that_two_watch_is_known_until_both_are_done() {
+        let mut holds = LentHolds::default();
+        let number = holds.watch(WORD, 1);
+        assert_eq!(holds.watch(WORD, 2), number);
+        holds.unwatch(WORD, number);
+        assert_eq!(holds.find(WORD, number), (Here, number), "the other goes on");
+        holds.unwatch(WORD, number);
+        assert!(holds.is_empty());
+    }
+
+    #[test]
+    fn the_end_of_a_wait_whose_guard_is_spent_leaves_the_next_guard_alone() {
+        for settle in [LentHolds::arrive, LentHolds::lose, LentHolds::unwatch] {
+            let mut holds = LentHolds::default();
+            let spent = holds.depart(WORD, 1);
+            holds.depart(WORD, 2);
+            holds.end(WORD, 1);
+            settle(&mut holds, WORD, spent);
+            assert_eq!(holds.depart(WORD, 3), 3);
+            assert_eq!((whereabouts(&holds, 2), whereabouts(&holds, 3)), (Away, Away));
+        }
+    }
+
+    #[test]
     fn that_nobody_watches_a_spent_guard_any_more_leaves_others_away() {
         let mut holds = LentHolds::default();
         let watched = holds.watch(WORD, 1);
