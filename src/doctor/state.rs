@@ -328,6 +328,55 @@ mod tests {
     }
 
     #[test]
+    fn a_name_that_was_used_when_a_thread_forgot_it_is_forgotten_once_it_is_used_no_more() {
+        type Use = (&'static str, fn(&mut Knowledge, LockId), fn(&mut Knowledge));
+        let uses: [Use; 2] = [
+            (
+                "waited for",
+                |state, lock| _ = state.begin_wait(testing::wait(1, lock, 64, sync::now())),
+                |state| state.waits.clear(),
+            ),
+            (
+                "held",
+                |state, lock| {
+                    let slot = [1.0, f64::from(lock), 1.0, 0.0, 1.0, 8.0];
+                    state.tables.insert(1, HoldTable::with(slot));
+                },
+                |state| state.tables.clear(),
+            ),
+        ];
+        for (used, begin, end) in uses {
+            let mut state = Knowledge::default();
+            let lock = name(&mut state, "a");
+            begin(&mut state, lock);
+            state.forget(&[lock]);
+            assert_eq!(name(&mut state, "a"), lock, "{used}");
+            end(&mut state);
+            state.forget(&[lock]);
+            assert_ne!(name(&mut state, "a"), lock, "{used} no more");
+        }
+    }
+
+    #[test]
+    fn long_holds_of_locks_of_one_name_at_one_place_are_one_and_the_longest_stays() {
+        let mut state = Knowledge::default();
+        let mut lock = |name: &str, byte_offset| {
+            let lock =
+                Lock { name: Some(name.into()), kind: "Mutex".into(), byte_offset: Some(byte_offset), address: 0 };
+            state.names.lock(lock)
+        };
+        let [first, second, other] = [lock("a", 0), lock("a", 8), lock("b", 16)];
+        let holds = [(first, 1, 5), (second, 1, 9), (first, 1, 7), (second, 2, 1), (other, 1, 2)];
+        for (lock, site, held) in holds {
+            let held = Duration::from_millis(held);
+            state.note_long_hold(SuspectHold { lock, place: (1, site), held, is_terminated: false });
+        }
+        let kept: Vec<_> =
+            state.long_holds.iter().map(|hold| (hold.lock, hold.place.1, hold.held.as_millis())).collect();
+        assert_eq!(kept, [(second, 1, 9), (second, 2, 1), (other, 1, 2)]);
+    }
+
+    #[test]
     fn a_holder_elsewhere_is_a_new_one_by_its_client_or_process_or_if_nothing_is_known_of_it_any_more() {
         let mut state = Knowledge::default();
         state.options.stuck = Some(Duration::ZERO);
