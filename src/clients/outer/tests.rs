@@ -330,13 +330,21 @@ fn the_end_of_a_thread_gives_back_unmarked_what_its_code_never_knew_and_marked_w
 
 #[test]
 fn what_its_code_has_learned_of_is_marked_when_its_thread_ends_whatever_was_returned_last() {
-    let (desk, mut here) = (desk(), event_loop());
-    let (_, number) = ask(&mut here, &desk, Limit::Endless);
-    desk.answer(number, granted(&Lease::endless()));
-    assert!(here.next_settled().is_some() && told(&mut here).is_some());
-    assert!(here.next_settled().is_none());
-    here.end();
-    assert_eq!(tasks(&desk), [('a', number), ('R', number)]);
+    for is_another_returned in [false, true] {
+        let (desk, mut here) = (desk(), event_loop());
+        let (_, number) = ask(&mut here, &desk, Limit::Endless);
+        desk.answer(number, granted(&Lease::endless()));
+        assert!(here.next_settled().is_some() && told(&mut here).is_some() && here.next_settled().is_none());
+        if is_another_returned {
+            ask(&mut here, &desk, Limit::after(Duration::from_millis(5)));
+            while here.next_settled().is_none() {
+                thread::yield_now();
+            }
+        }
+        here.end();
+        let of_it = tasks(&desk).into_iter().filter(|task| task.1 == number);
+        assert_eq!(of_it.collect::<Vec<_>>(), [('a', number), ('R', number)]);
+    }
 }
 
 #[test]

@@ -4,9 +4,9 @@ use std::thread;
 use std::time::Duration;
 
 use super::*;
-use crate::clients::ClientLoop;
 use crate::clients::outer::tests::{Back, event_loop};
-use crate::engine::{Expiry, Outcome, Reply, Settled};
+use crate::clients::{ClientLoop, Whose};
+use crate::engine::{Client, Expiry, Outcome, Reply, Settled};
 use crate::files::FileHold;
 use crate::files::testing::Scratch;
 
@@ -119,11 +119,13 @@ fn a_grant_that_came_too_late_goes_back_unmarked_though_its_loop_comes_before_th
     let (scratch, mut here) = (Scratch::new(), event_loop());
     let name = name(&scratch, 97);
     let held = lock(&name);
-    ask(&mut here, &name, Limit::Revocable, None);
+    let token = ask(&mut here, &name, Limit::Revocable, None);
     let (index, request) = pending(&here);
     held.release();
     until(|| request.is_answered());
-    here.clients.outer.settle(index, true);
+    let (agent, place) = (Arc::clone(here.agent()), request.remains().unwrap());
+    let settled = Settled { token, place, is_for_hold: false, outcome: Ok(Outcome::TimedOut) };
+    assert!(here.clients.settled(&agent, Whose::Outer(index), &settled));
     assert!(here.take_told().is_none() && is_left(&mut here));
     assert!(!lock(&name).is_abandoned());
     here.end();
@@ -147,6 +149,21 @@ fn the_end_of_a_thread_gives_back_unmarked_what_its_code_never_knew_and_marked_w
     elsewhere.release();
     let ended = [&held, &returned, &granted, &waits].map(|name| lock(name).is_abandoned());
     assert_eq!(ended, [true, false, false, false]);
+}
+
+#[test]
+fn what_its_code_has_learned_of_is_marked_when_its_thread_ends_just_as_another_wait_was_returned() {
+    let (scratch, mut here) = (Scratch::new(), event_loop());
+    let [held, waits] = [97, 98].map(|unit| name(&scratch, unit));
+    ask(&mut here, &held, Limit::Endless, None);
+    next(&mut here);
+    assert!(here.take_told().is_some() && here.next_settled().is_none());
+    let elsewhere = lock(&waits);
+    ask(&mut here, &waits, Limit::after(Duration::from_millis(5)), None);
+    assert_eq!(next(&mut here).outcome, Ok(Outcome::TimedOut));
+    here.end();
+    elsewhere.release();
+    assert!(lock(&held).is_abandoned());
 }
 
 #[test]
