@@ -87,6 +87,7 @@ mod tests {
         let guards = [(); 2].map(|()| Guard::of(&directory).unwrap());
         assert!(Arc::ptr_eq(&guards[0], &guards[1]));
         assert!(is_left_alone(&scratch));
+        File::open(scratch.path()).unwrap().try_lock_shared().expect("other processes lock it, too");
         drop(guards);
         assert!(!is_left_alone(&scratch));
         assert!(!GUARDS.lock().contains_key(&directory.identity));

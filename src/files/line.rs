@@ -169,6 +169,9 @@ pub fn next_second(now: SystemTime) -> SystemTime {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::super::system;
     use super::*;
 
     #[test]
@@ -196,6 +199,32 @@ mod tests {
         let thread = line.leave_to_thread();
         assert!(!line.is_left_to_keeper() && line.is_driven_by(&thread));
         assert!(!line.leave_to_keeper(&thread) && matches!(line.driver, Driver::None));
+    }
+
+    #[test]
+    fn a_wait_that_is_given_up_is_left_once_no_thread_of_its_line_may_have_been_granted_it() {
+        if !system::can_interrupt() {
+            return;
+        }
+        let file = std::fs::File::open(std::env::current_exe().unwrap()).unwrap();
+        for is_direct in [false, true] {
+            let interrupts = [(); 2].map(|()| Arc::<Interrupt>::default());
+            let [driver, direct] = interrupts.each_ref().map(Arc::clone);
+            let driver = Driver::Thread { interrupt: driver, until: None };
+            let mut line = Line { driver, direct: Direct::Thread(direct), ..Line::default() };
+            let (says, said) = channel();
+            let left = Left::new(move || says.send(()).unwrap_or_default());
+            // One of the two is in the kernel at this moment.
+            let inside = &interrupts[usize::from(is_direct)];
+            let give_up = || {
+                drop(line.give_up(Some(&left)));
+                Ok(())
+            };
+            assert!(inside.run(&file, give_up).unwrap());
+            assert!(!Left::is_so(left) && said.try_recv().is_err(), "it may have it; direct: {is_direct}");
+            drop(inside.rest());
+            assert!(said.try_recv().is_ok(), "direct: {is_direct}");
+        }
     }
 
     #[test]
