@@ -115,8 +115,9 @@ fn is_elsewhere(attributes: &[Attribute]) -> bool {
         Meta::Path(path) => path.is_ident("test"),
         Meta::List(list) => {
             let tokens = list.tokens.to_string();
-            let named = ["test", "windows", "loom", "shuttle", "macos"].iter().any(|name| tokens.contains(name));
-            list.path.is_ident("cfg") && named && !tokens.contains("not")
+            let is_of_tests = tokens.contains("test") && !tokens.contains("not (test");
+            let named = ["windows", "loom", "shuttle", "macos"].iter().any(|name| tokens.contains(name));
+            list.path.is_ident("cfg") && (is_of_tests || named && !tokens.contains("not"))
         }
         Meta::NameValue(_) => false,
     })
