@@ -1,9 +1,9 @@
 // What a call to etcd comes to, by what its members answer. They are written here.
 
 const assert = require('node:assert/strict');
-const http = require('node:http');
 const { test } = require('node:test');
 const { Gateway } = require('../../lib/stores/etcd/gateway.js');
+const { serveHttp } = require('../helpers/http.js');
 const { watched } = require('../helpers/threads.js');
 
 const LIMIT = 30_000;
@@ -19,7 +19,7 @@ const FULL = [400, { code: 8, error: 'etcdserver: mvcc: database space exceeded'
 /** A member that gives these answers, by path, the last of them for ever; `calls` has what it was asked, and with which token. */
 async function startMember(t, answers) {
   const member = { calls: [] };
-  const server = http.createServer(async (request, response) => {
+  member.url = await serveHttp(t, async (request, response) => {
     await request.toArray();
     const path = request.url.slice('/v3/'.length);
     member.calls.push([path, request.headers.authorization]);
@@ -27,12 +27,6 @@ async function startMember(t, answers) {
     const [status, answer] = list.length > 1 ? list.shift() : list[0];
     response.writeHead(status).end(typeof answer === 'string' ? answer : JSON.stringify(answer));
   });
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-  t.after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  member.url = `http://127.0.0.1:${server.address().port}`;
   return member;
 }
 

@@ -2,11 +2,11 @@
 
 const assert = require('node:assert/strict');
 const fs = require('node:fs');
-const http = require('node:http');
 const { test } = require('node:test');
 const { etcd } = require('../../lib/stores/etcd.js');
 const { createFolder } = require('../helpers/folder.js');
 const { freePort, hasEtcd, hasOpenssl, makeCertificate, startEtcd } = require('../helpers/servers.js');
+const { serveHttp } = require('../helpers/http.js');
 const { borrowMachine } = require('../helpers/store-processes.js');
 const { hold } = require('../helpers/names.js');
 const { startProxy } = require('../helpers/proxy.js');
@@ -317,7 +317,7 @@ test('many requests take turns with few connections, and are not kept waiting by
 test('an answer that is no message, as of a gateway in between, ends no lock worker', options, async (t) => {
   const elsewhere = open(t);
   const lock = await elsewhere.acquireAsync('of another store');
-  const gateway = http.createServer(async (request, response) => {
+  const gateway = await serveHttp(t, async (request, response) => {
     let body = '';
     for await (const data of request) body += data;
     if (request.url.endsWith('/watch')) {
@@ -331,9 +331,7 @@ test('an answer that is no message, as of a gateway in between, ends no lock wor
       response.destroy();
     }
   });
-  await new Promise((resolve) => gateway.listen(0, '127.0.0.1', resolve));
-  t.after(() => gateway.close());
-  const here = open(t, {}, `http://127.0.0.1:${gateway.address().port}`);
+  const here = open(t, {}, gateway);
   await assert.rejects(here.acquireAsync('never'), { code: 'ERR_LOCK_STORE', message: /etcd does not tell/ });
   assert.equal(lock.unlock(), true);
 });

@@ -3,8 +3,8 @@
 // has learned of the loss.
 
 const assert = require('node:assert/strict');
-const http = require('node:http');
 const { describe, test } = require('node:test');
+const { serveHttp } = require('../helpers/http.js');
 const { startProxy } = require('../helpers/proxy.js');
 const { hasPostgres, hasRedis, startPostgres, startRedis } = require('../helpers/servers.js');
 const { startMachine } = require('../helpers/store-processes.js');
@@ -81,17 +81,11 @@ async function serve(t, register, work) {
     await begun(asked.machine);
     return result;
   };
-  const server = http.createServer(async (request, response) => {
+  return serveHttp(t, async (request, response) => {
     let text = '';
     for await (const piece of request) text += piece;
     response.end(JSON.stringify(await answer(JSON.parse(text))));
   });
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-  t.after(() => {
-    server.closeAllConnections?.();
-    server.close();
-  });
-  return `http://127.0.0.1:${server.address().port}`;
 }
 
 /** Runs in a machine: takes part in a night until that is done. Their clock is one, since the machine is. */

@@ -7,6 +7,7 @@ const { describe, test } = require('node:test');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { LockManager } = require('../..');
 const { etcd } = require('../../lib/stores/etcd.js');
+const { serveHttp } = require('../helpers/http.js');
 const { limit } = require('../helpers/limits.js');
 const servers = require('../helpers/servers.js');
 
@@ -30,7 +31,7 @@ async function send(url, path, body) {
 /** A member in front of `url` that answers the first `kv/txn` after `fail()` as it is told, and passes on all else. */
 async function startMember(t, url) {
   const member = { next: null, failed: 0, answered: 0 };
-  const server = http.createServer(async (request, response) => {
+  member.url = await serveHttp(t, async (request, response) => {
     const body = Buffer.concat(await request.toArray());
     const says = request.url === '/v3/kv/txn' ? member.next : null;
     if (request.url === '/v3/watch') {
@@ -62,12 +63,6 @@ async function startMember(t, url) {
     if (isApplied) await send(url, request.url, body);
     response.writeHead(status).end(typeof text === 'string' ? text : JSON.stringify(text));
   });
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-  t.after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  member.url = `http://127.0.0.1:${server.address().port}`;
   return member;
 }
 
