@@ -1,6 +1,7 @@
-// npm run test:doctored [-- --node 26 --short --shard 0/3 FILES]: the JS tests with the lock doctor on, which must be in nobody's way. What cannot
-// pass is in `doctored/differences.js`, test by test; a test in that list that passes is an error too. `--short` leaves out the
-// files that take longest. An error that a note of the doctor fails with is a failure too, but in the programs of that list that provoke it.
+// npm run test:doctored [-- --node 26 --short --shard 0/3 FILES]: the JS tests with the lock doctor on, which must be in nobody's way.
+// Tests that cannot pass are in `doctored/differences.js`; one of that list that passes is an error too. An error that a note of the
+// doctor fails with is a failure as well, but in programs that provoke it, which are in that file too. `--short` leaves out the
+// files that take longest.
 
 const fs = require('node:fs');
 const { parseArgs } = require('node:util');

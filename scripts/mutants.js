@@ -13,6 +13,7 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { parseArgs } = require('node:util');
+const { testPrograms } = require('./cargo-messages.js');
 const { endGroup } = require('./end-group.js');
 const { SHARD, ofShard } = require('./shard.js');
 
@@ -62,12 +63,7 @@ async function build(flags, folder, tests, features = []) {
     { env: { CARGO_TARGET_DIR: path.join(root, 'target', folder), RUSTFLAGS: flags, CARGO_PROFILE_DEV_DEBUG: '0' } },
   );
   if (failure !== null) throw new Error(`${folder} does not compile:\n${output}`);
-  const programs = new Map();
-  for (const line of output.split('\n').filter((line) => line.startsWith('{'))) {
-    const { executable, target } = JSON.parse(line);
-    if (executable) programs.set(target.kind.includes('test') ? target.name : 'units', executable);
-  }
-  return programs;
+  return testPrograms(output);
 }
 
 /** Runs a suite, or one test of it, with a fault. Returns how it failed, or null if it passed. */

@@ -3,6 +3,7 @@
 const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
+const { messagesOf, testPrograms } = require('../cargo-messages.js');
 const { NAPI } = require('../variant.js');
 const { plant } = require('./javascript.js');
 
@@ -12,7 +13,7 @@ const copy = path.join(folder, 'package');
 const build = path.join(folder, 'build');
 const PARSER = ['acorn@8', 'acorn-walk@8'];
 const CORE = ['--no-default-features', '--features', 'audit', '--profile', 'mutants'];
-/** That all the places are compiled which each of these has. */
+/** A place that does not compile in one of these is left out. */
 const CHECKS = [
   ['--lib', '--tests', ...CORE],
   ['--lib', '--profile', 'mutants'],
@@ -100,10 +101,7 @@ function plantCore(first) {
     const errors = new Set();
     for (const check of CHECKS) {
       const { status, stdout, stderr } = cargo(['check', '--message-format=json', ...check]);
-      const found = stdout
-        .split('\n')
-        .filter((line) => line.startsWith('{'))
-        .map((line) => JSON.parse(line))
+      const found = messagesOf(stdout)
         .filter(({ reason, message }) => reason === 'compiler-message' && message.level === 'error')
         .flatMap(({ message }) => numbersAt(message));
       if (status !== 0 && found.length === 0) throw new Error(`The core does not compile with mutants:\n${stderr}`);
@@ -128,17 +126,7 @@ function compile() {
   done(process.execPath, [NAPI, ...addon, '--target-dir', build], { cwd: copy });
   const { status, stdout, stderr } = cargo(['test', '--no-run', '--message-format=json', ...CORE]);
   if (status !== 0) throw new Error(`The tests of the core do not compile:\n${stderr}`);
-  return stdout
-    .split('\n')
-    .filter((line) => line.startsWith('{'))
-    .map((line) => JSON.parse(line))
-    .filter(({ executable }) => executable)
-    .map(({ executable, target }) => ({
-      name: target.kind.includes('test') ? target.name : 'units',
-      program: executable,
-      args: ['--quiet'],
-      cwd: copy,
-    }));
+  return [...testPrograms(stdout)].map(([name, program]) => ({ name, program, args: ['--quiet'], cwd: copy }));
 }
 
 /** Returns the mutants, the core's tests, and the folder of the copy. */

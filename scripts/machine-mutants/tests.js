@@ -11,7 +11,7 @@ const SPARE_MS = 10_000;
 const BASELINE_MS = 300_000;
 
 /** Runs a test. Returns whether it passes, and the milliseconds it took. */
-exports.run = ({ program, args, cwd }, env, patience = BASELINE_MS) =>
+const run = ({ program, args, cwd }, env, patience = BASELINE_MS) =>
   new Promise((resolve, reject) => {
     const began = performance.now();
     const child = spawn(program, args, { cwd, env: { ...process.env, ...env }, stdio: 'ignore', detached: true });
@@ -28,10 +28,10 @@ exports.run = ({ program, args, cwd }, env, patience = BASELINE_MS) =>
 exports.recorded = async (test, folder) => {
   const file = path.join(folder, test.name.replaceAll('/', '-'));
   fs.writeFileSync(file, '');
-  const recording = await exports.run(test, { SABLOCK_REACHED: file });
+  const recording = await run(test, { SABLOCK_REACHED: file });
   const reached = new Set(fs.readFileSync(file, 'utf8').split('\n').filter(Boolean).map(Number));
   // Some stand at the end of the stack, where a record is one call too many.
-  const { passes, ms } = recording.passes ? recording : await exports.run(test, {});
+  const { passes, ms } = recording.passes ? recording : await run(test, {});
   return passes ? { ...test, reached, ms } : undefined;
 };
 
@@ -74,11 +74,7 @@ exports.noticing = async (mutant, order, most) => {
   let spent = 0;
   for (const test of order.for(mutant)) {
     if (spent > most) break;
-    const { passes, ms } = await exports.run(
-      test,
-      { SABLOCK_MUTANT: String(mutant.number) },
-      TIMES * test.ms + SPARE_MS,
-    );
+    const { passes, ms } = await run(test, { SABLOCK_MUTANT: String(mutant.number) }, TIMES * test.ms + SPARE_MS);
     tried += 1;
     spent += ms;
     order.learn(mutant, test, !passes);
