@@ -427,7 +427,9 @@ test(
     const one = ({ pid }) => `process ${pid}`;
     const [a, b] = peers.map(one);
     const sharers = `It is held now, shared, by (${a}; by ${b}|${b}; by ${a})\\.`;
-    const message = new RegExp(`named lock 'told'\\. (${sharers}|Another process holds it, or came before\\.) `);
+    // The system gives its list page by page: while others lock, one may be missing.
+    const some = `It is held now, shared, by (${a}|${b})\\.|Another process holds it, or came before\\.`;
+    const message = new RegExp(`named lock 'told'\\. (${sharers}|${some}) `);
     let told;
     do {
       ({ message: told } = await manager.acquireAsync('told', { timeout: 5 }).catch((error) => error));

@@ -66,7 +66,8 @@ pub fn may_process_live(process: u32) -> bool {
 #[cfg(not(target_vendor = "apple"))]
 const LONGEST_LIST: u64 = 64 << 10;
 
-/// The processes that share a lock of this file, as far as the system shows them.
+/// The processes that share a lock of this file, as far as the system shows them: it gives its list page by page, and one may be
+/// missing while others lock.
 #[cfg(not(target_vendor = "apple"))]
 pub fn sharers(file: &Metadata) -> Vec<u32> {
     let mut list = Vec::new();
