@@ -45,7 +45,7 @@ const LINES = {
   'src/desk': 356,
   'src/doctor': 2474,
   'src/engine': 5695,
-  'src/files': 3293,
+  'src/files': 3294,
   'src/node': 3946,
   'src/primitives': 1516,
   'src/sync': 394,

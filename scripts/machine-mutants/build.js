@@ -11,6 +11,7 @@ const root = path.join(__dirname, '..', '..');
 const folder = path.join(root, 'target', 'machine-mutants');
 const copy = path.join(folder, 'package');
 const build = path.join(folder, 'build');
+exports.folder = folder;
 const PARSER = ['acorn@8', 'acorn-walk@8'];
 const CORE = ['--no-default-features', '--features', 'audit', '--profile', 'mutants'];
 /** A place that does not compile in one of these is left out. */
