@@ -43,6 +43,8 @@ const CALLS = {
   requestSync: (options) => blocking.requestSync('unknown', options, never),
 };
 
+const BLOCKING = ['mutex.lock', 'mutex.acquire', 'requestSync'];
+
 const MISSPELT = {
   timeoutMs: 'timeout',
   timeoutMillis: 'timeout',
@@ -58,9 +60,11 @@ const MISSPELT = {
 for (const [verb, call] of Object.entries(CALLS)) {
   test(`${verb}: a misspelt option is refused with the one that was meant, and nothing is locked`, async () => {
     for (const [wrong, meant] of Object.entries(MISSPELT)) {
+      const isRefused = BLOCKING.includes(verb) && meant !== 'timeout';
+      const advice = `Did you mean '${meant}'\\?${isRefused ? ' That is for the verbs that return promises\\.' : ''}`;
       await assert.rejects(async () => call({ [wrong]: 100 }), {
         code: 'ERR_INVALID_ARG_TYPE',
-        message: new RegExp(`There is no option '${wrong}'.*Did you mean '${meant}'\\?`),
+        message: new RegExp(`There is no option '${wrong}'.*${advice} Nothing was changed\\.$`),
       });
     }
     assert.deepEqual([mutex.isLocked, await locks.query()], [false, { held: [], pending: [] }]);
