@@ -3,7 +3,7 @@
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
-const { namedMutexes, withDoctor } = require('../helpers/doctor.js');
+const { createLocks, namedMutexes, withDoctor } = require('../helpers/doctor.js');
 const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
 const { LockManager } = require('../../index.js');
@@ -88,6 +88,38 @@ for (const [way, { make, needed = [], inside }] of Object.entries(WAYS)) {
             .report()
             .lockOrder.map(({ edges }) => edges.map(({ from }) => LETTERS[named.indexOf(from.name)]).join(''));
           assert.deepEqual(cycles, expected);
+        }),
+      ),
+    );
+  }
+}
+
+/** Inside of more, no order is noted: what is held would be a gate of each other. */
+const MOST_HELD = 64;
+
+for (const [way, make] of Object.entries({
+  'lock()': (count) => createLocks(count, (index) => ({ ...OPTIONS, name: `many ${process.pid}.${count} ${index}` })),
+  'acquire()': (count) =>
+    Array.from({ length: count }, (_, index) => ({ name: `many ${process.pid}.${count} ${index}` })),
+})) {
+  for (const [held, isNoted] of [
+    [MOST_HELD, true],
+    [MOST_HELD + 1, false],
+    [1000, false],
+  ]) {
+    test(
+      `${way}: what is locked inside of ${held} locks is ${isNoted ? 'in an order' : 'in none'}`,
+      needs(...(WAYS[way].needed ?? [])),
+      watched(() =>
+        withDoctor(QUIET, async (doctor) => {
+          const { inside } = WAYS[way];
+          const locks = make(held + 1);
+          const nest = ([lock, ...rest]) => inside(lock, () => (rest.length > 0 ? nest(rest) : undefined));
+          await nest(locks);
+          await nest([locks[held], locks[0]]);
+          const last = locks[held].name;
+          const isEdge = ({ edges }) => edges.some(({ to }) => to.name === last);
+          assert.equal(doctor.report().lockOrder.some(isEdge), isNoted);
         }),
       ),
     );

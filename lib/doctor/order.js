@@ -11,6 +11,8 @@ const CLASSES = 2 ** 24;
 const FIRST_TRIES = 16;
 /** The number of sightings that are known by heart. */
 const MOST_KNOWN = 100_000;
+/** Inside of more locks the order of the next is not noted: as gates of each other they take the cube of their number. */
+const MOST_HELD = 64;
 
 const pairOf = (from, to) => from.class * CLASSES + to.class;
 
@@ -83,6 +85,7 @@ class LockOrder {
   }
 
   #note(holds, info, trace) {
+    if (holds.length > MOST_HELD) return;
     for (const hold of holds) {
       if (!hold.info.isOrdered || (hold.info.class === info.class && hold.info.id === info.id)) continue;
       const pair = pairOf(hold.info, info);

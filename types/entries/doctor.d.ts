@@ -17,7 +17,8 @@
  */
 export interface DoctorOptions {
   /**
-   * Whether to look for locks that are locked in different orders, which can deadlock although they have not yet.
+   * Whether to look for locks that are locked in different orders, which can deadlock although they have not yet. What code locks
+   * while it holds more than 64 locks is left out.
    *
    * @default true
    */

@@ -1,0 +1,79 @@
+// The places that the doctor keeps of a thread's code.
+
+const assert = require('node:assert/strict');
+const { test } = require('node:test');
+const { Script } = require('node:vm');
+const { Mutex } = require('../..');
+const { startActors } = require('../helpers/actors.js');
+const { DOCTOR, about, createLocks, withDoctor } = require('../helpers/doctor.js');
+const { watched } = require('../helpers/threads.js');
+
+const QUIET = { lockOrder: false, stuckMs: Infinity, longHoldMs: Infinity };
+/** No more places are kept of a thread: `MOST_SITES` in lib/doctor/sites.js. */
+const MOST = 20_000;
+const AT_ONCE = 100;
+
+/** The places of those who hold the mutex, as the report of one who waits says. */
+async function placesOf(doctor, mutex) {
+  const wait = new AbortController();
+  const waits = mutex.lockAsync({ signal: wait.signal });
+  const [{ holders }] = about(doctor.report().waiting, mutex);
+  wait.abort();
+  await assert.rejects(waits, { name: 'AbortError' });
+  return holders.map(({ stack }) => stack[0] ?? 'nowhere');
+}
+
+test(
+  'the places of a thread are bounded: those beyond are none, and those from before are known as ever',
+  watched(() =>
+    withDoctor(QUIET, async (doctor) => {
+      const source = `[\n${'(mutex) => mutex.tryLock(),\n'.repeat(MOST + 1)}]`;
+      const takes = new Script(source, { filename: '/app/many.js' }).runInThisContext();
+      // Always from the same place: all that is on the stack makes one.
+      const takeBy = (index, mutex) => new Promise((resolve) => queueMicrotask(() => resolve(takes[index](mutex))));
+      const mutexes = createLocks(AT_ONCE);
+      // The places of what is held are read when somebody asks.
+      for (let from = 0; from < takes.length; from += AT_ONCE) {
+        const count = Math.min(AT_ONCE, takes.length - from);
+        await Promise.all(Array.from({ length: count }, (_, index) => takeBy(from + index, mutexes[index])));
+        doctor.report();
+        for (let index = 0; index < count; index++) mutexes[index].unlock();
+      }
+      const [first] = mutexes;
+      for (const [index, place] of [
+        [0, '/app/many.js:2:'],
+        [MOST, 'nowhere'],
+      ]) {
+        await takeBy(index, first);
+        const [found] = await placesOf(doctor, first);
+        first.unlock();
+        assert.ok(found.includes(place), found);
+      }
+    }),
+  ),
+);
+
+test(
+  'others are told where a thread holds, however much it took in a turn, and however often',
+  watched((_, threads) =>
+    withDoctor(QUIET, async (doctor) => {
+      const many = 200;
+      const buffer = new SharedArrayBuffer(4 * many);
+      const options = { execArgv: ['--require', DOCTOR] };
+      const [peer] = await startActors(threads, 1, buffer, options);
+      const last = new Mutex(buffer, 4 * (many - 1), { name: 'last' });
+      for (let turn = 0; turn < 2; turn++) {
+        await peer.do(async (here, many) => {
+          here.mutexes = Array.from({ length: many }, (_, index) => new here.sablock.Mutex(here.buffer, 4 * index));
+          for (const mutex of here.mutexes) mutex.lock();
+          await null;
+        }, many);
+        const [place] = await placesOf(doctor, last);
+        assert.notEqual(place, 'nowhere', `turn ${turn}`);
+        await peer.do((here) => {
+          for (const mutex of here.mutexes) mutex.unlock();
+        });
+      }
+    }),
+  ),
+);
