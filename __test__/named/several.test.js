@@ -20,7 +20,6 @@ const allFree = async (names, manager = locks) => {
   for (const name of names) assert.deepEqual(await modesOf(name, manager), FREE, name);
 };
 
-/** A directory for one test. */
 /** Managers of both scopes. */
 const scopes = (t) => [locks, new LockManager({ directory: createFolder(t) })];
 
