@@ -218,6 +218,31 @@ test(
   }),
 );
 
+for (const [how, end] of Object.entries({
+  'is unlocked': unlockIn,
+  'has a mark': (peer) => peer.kill('SIGKILL'),
+})) {
+  test(
+    `all of a process that wait to share a lock are let in as soon as it ${how}, together`,
+    watched(async (t) => {
+      const { manager, peers } = await startPeers(t, 1);
+      await holdIn(peers[0], 'many');
+      const most = 3;
+      let inside = 0;
+      const share = () =>
+        manager.request('many', { mode: 'shared' }, async ({ abandoned }) => {
+          inside += 1;
+          while (inside < most) await turns();
+          return abandoned;
+        });
+      const shared = Array.from({ length: most }, share);
+      while ((await modesOf('many', manager)).pending.length < most);
+      await end(peers[0]);
+      assert.deepEqual(await Promise.all(shared), Array(most).fill(how === 'has a mark'));
+    }),
+  );
+}
+
 test(
   'what was withdrawn by a timeout or a signal leaves nothing behind',
   watched(async (t) => {
