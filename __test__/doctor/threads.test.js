@@ -4,7 +4,8 @@
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { Condition, LockManager } = require('../..');
-const { about, namedMutexes, sleep, withDoctor } = require('../helpers/doctor.js');
+const { startActors } = require('../helpers/actors.js');
+const { DOCTOR, about, namedMutexes, sleep, withDoctor } = require('../helpers/doctor.js');
 const { holdIn, startPeers, unlockIn } = require('../helpers/peers.js');
 const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
@@ -437,6 +438,33 @@ test(
       threads.raise(1);
       await wait;
       mutexes[0].unlock();
+    }),
+  ),
+);
+
+test(
+  'an order counts as soon as a thread waits in it, though it may never get the lock',
+  watched((_, threads) =>
+    withDoctor(QUIET, async (doctor) => {
+      const [first, second] = namedMutexes(2, { allowMainThread: true });
+      const { buffer } = first;
+      second.lock();
+      first.lock();
+      first.unlock();
+      const [peer] = await startActors(threads, 1, buffer, { execArgv: ['--require', DOCTOR] });
+      const names = [first.name, second.name];
+      const waiting = peer.do((here, names) => {
+        const [first, second] = names.map((name, index) => new here.sablock.Mutex(here.buffer, 8 * index, { name }));
+        first.lock();
+        second.lock();
+        second.unlock();
+        first.unlock();
+      }, names);
+      while (about(doctor.report().waiting, second).length === 0) await sleep(1);
+      const orders = doctor.report().lockOrder.map(({ edges }) => edges.map(({ to }) => to.name));
+      assert.deepEqual(orders, [[first.name, second.name]]);
+      second.unlock();
+      await waiting;
     }),
   ),
 );
