@@ -378,3 +378,50 @@ test(
     });
   }),
 );
+
+test(
+  'thousands of names at once are had as without the doctor, by each verb',
+  watched(() =>
+    withDoctor(QUIET, async () => {
+      const manager = new LockManager({ allowMainThread: true });
+      const many = names(3000);
+      const count = (all) => all.length;
+      const verbs = {
+        request: () => manager.request(many, count),
+        'request of a function that waits': () =>
+          manager.request(many, async (all) => manager.request('one', () => count(all))),
+        requestSync: () => manager.requestSync(many, count),
+        acquireAsync: async () => (await manager.acquireAsync(many)).unlock(),
+        acquire: () => manager.acquire(many).unlock(),
+      };
+      for (const [verb, ask] of Object.entries(verbs)) {
+        assert.equal(await ask(), verb.startsWith('request') ? many.length : true, verb);
+      }
+      assert.deepEqual(await manager.query(), { held: [], pending: [] });
+    }),
+  ),
+);
+
+test(
+  'what is asked for inside of a request for several names comes after each of them, also once its function has waited',
+  needs('async frames'),
+  watched(() =>
+    withDoctor(QUIET, async (doctor) => {
+      const [outer, a, b, c, d] = names(5);
+      await locks.request(outer, () =>
+        locks.request([a, b], async () => {
+          await locks.request(c, async () => {
+            await undefined;
+            await locks.request(d, () => {});
+          });
+        }),
+      );
+      for (const first of [a, b, outer]) {
+        for (const last of [c, d]) await inside(last, first);
+      }
+      const found = cycles(doctor).filter((cycle) => cycle.length === 2);
+      const expected = [a, b, outer].flatMap((first) => [c, d].map((last) => [first, last].sort()));
+      assert.deepEqual(found.map((cycle) => cycle.sort()).sort(), expected.sort());
+    }),
+  ),
+);

@@ -281,26 +281,31 @@ class ThreadDoctor {
       if (last !== undefined) this.holds.end(last);
       return this.holds.push(info, info.address, how.isExclusive, trace);
     });
-    return hold === null ? fn(...args) : this.#runMarked(hold, sighting, fn, args, () => this.holds.end(hold));
+    return hold === null ? fn(...args) : this.#runMarked([hold], sighting, fn, args, () => this.holds.end(hold));
   }
 
-  /** As `run`, with a hold that something else ends. */
-  runIn(hold, fn, args, sighting) {
-    return this.#runMarked(hold, sighting, fn, args, () => {
-      if (hold.around !== null) this.holds.marked -= 1;
-      hold.around = null;
+  /** As `run`, with the holds of one call, which something else ends. */
+  runIn(holds, fn, args, sighting) {
+    return this.#runMarked(holds, sighting, fn, args, () => {
+      for (const hold of holds) {
+        if (hold.around !== null) this.holds.marked -= 1;
+        hold.around = null;
+      }
     });
   }
 
-  #runMarked(hold, sighting, fn, args, end) {
+  /** The mark is that of the first hold, which is inside of the others: with a mark for each, many would fill the stack. */
+  #runMarked([first, ...others], sighting, fn, args, end) {
     quietly(() => {
       sighting?.confirm();
       // V8 does not know any more who awaits a request, once its callback awaits something.
-      const isAsked = hold.info.kind === 'HeldLock' && this.holds.marked > 0;
-      hold.around = isAsked ? new Set(enclosing()) : NONE;
-      this.holds.marked += 1;
+      const isAsked = first.info.kind === 'HeldLock' && this.holds.marked > 0;
+      const around = isAsked ? new Set(enclosing()) : NONE;
+      for (const hold of others) hold.around = around;
+      first.around = others.length === 0 ? around : new Set([...around, ...others.map(({ serial }) => serial)]);
+      this.holds.marked += 1 + others.length;
     });
-    return runMarked(hold.serial, fn, args, () =>
+    return runMarked(first.serial, fn, args, () =>
       quietly(() => {
         sighting?.confirm();
         end();

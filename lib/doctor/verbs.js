@@ -171,7 +171,7 @@ const KINDS = {
       if (typeof callback === 'function') {
         args[0] = (token) => {
           const hold = quietly(() => doctor.holds.find(doctor.locks.ofWord(wordOf(self)).address)) ?? null;
-          return hold === null ? callback(token) : doctor.runIn(hold, callback, [token], null);
+          return hold === null ? callback(token) : doctor.runIn([hold], callback, [token], null);
         };
       }
       return Reflect.apply(original, self, args);
@@ -205,8 +205,7 @@ const KINDS = {
         const holds = locks.map((one) => (one === null ? undefined : doctor.holdOf.get(one)));
         if (holds.length === 0 || holds.includes(undefined)) return callback(lock);
         if (isSync) return doctor.freely(callback, lock);
-        const run = (fn, hold) => () => doctor.runIn(hold, fn, [], asked.sighting);
-        return holds.reduce(run, () => callback(lock))();
+        return doctor.runIn(holds, callback, [lock], asked.sighting);
       };
       return doctor.asking(original, self, args, asked);
     };
