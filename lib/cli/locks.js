@@ -10,7 +10,7 @@ const HEAD = ['NAME', 'MODE', 'PID', 'THREAD', 'SINCE', 'ALIVE', 'MARK'];
 
 /** Columns as wide as they need to be. */
 function table(rows) {
-  const widths = HEAD.map((_, column) => Math.max(...rows.map((row) => row[column].length)));
+  const widths = HEAD.map((_, column) => rows.reduce((most, row) => Math.max(most, row[column].length), 0));
   const line = (row) => row.map((cell, column) => cell.padEnd(widths[column])).join('  ');
   return rows.map((row) => `${line(row).trimEnd()}\n`).join('');
 }

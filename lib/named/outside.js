@@ -85,7 +85,7 @@ async function wait(request) {
     abort = { reason };
   };
   try {
-    const beside = request.deadline === Infinity ? undefined : goesBack([...(options.beside ?? []), lock]);
+    const beside = request.deadline === Infinity ? undefined : goesBack([...(options.beside?.values() ?? []), lock]);
     do {
       const ask = () => backend.outer.lockAsync(lock.name, options, { ...limitsOf(request), beside });
       held = await (options.signal === undefined ? ask().promise : unlessAborted(ask, options.signal, note));

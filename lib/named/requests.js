@@ -79,8 +79,8 @@ class NamedWait extends PendingWait {
 
   enqueue() {
     const { backend, lock, options } = this.request;
-    const isBeside = options.beside?.length > 0 && options.timeout < Infinity;
-    const beside = isBeside ? goesBack(options.beside) : undefined;
+    const isBeside = options.beside?.size > 0 && options.timeout < Infinity;
+    const beside = isBeside ? goesBack([...options.beside.values()]) : undefined;
     // First whatever may throw, then the queue.
     this.startListening();
     thread.pending += 1;
@@ -239,7 +239,7 @@ exports.obtain = (backend, name, options, use, verb) => {
     if (backend.outer === null && signal === undefined) return settled.then(() => use(lock));
     const request = toRequest(backend, lock, options, use, verb);
     // Locks of the names before go back with the wait that begins here: no turn comes in between.
-    if (options.beside?.length > 0) return new Promise((resolve) => resolve(begin(request)));
+    if (options.beside?.size > 0) return new Promise((resolve) => resolve(begin(request)));
     return signal === undefined ? settled.then(() => begin(request)) : beginUnlessAborted(request);
   } catch (error) {
     // As in `NamedWait`.

@@ -63,7 +63,7 @@ class Locking {
       timeout: timeLeft(this.#deadline, timeout),
       limit: timeout,
       isPart: true,
-      beside: [...this.#locks.values()],
+      beside: this.#locks,
     };
   }
 
