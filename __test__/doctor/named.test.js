@@ -425,3 +425,28 @@ test(
     }),
   ),
 );
+
+test(
+  'an order is known as soon as a callback begins, though it may never end',
+  needs('async frames'),
+  watched(() =>
+    withDoctor(QUIET, async (doctor) => {
+      const [a, b] = names(2);
+      await inside(b, a);
+      let end;
+      const ended = new Promise((resolve) => (end = resolve));
+      let begin;
+      const begun = new Promise((resolve) => (begin = resolve));
+      const request = locks.request(a, () =>
+        locks.request(b, () => {
+          begin();
+          return ended;
+        }),
+      );
+      await begun;
+      assert.deepEqual(cycles(doctor), [[b, a]]);
+      end();
+      await request;
+    }),
+  ),
+);

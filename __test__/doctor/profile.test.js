@@ -9,8 +9,10 @@ const vm = require('node:vm');
 const { gunzipSync } = require('node:zlib');
 const { Profile } = require('pprof-format');
 const { about, namedMutexes, sleep, withDoctor } = require('../helpers/doctor.js');
+const { createFolder } = require('../helpers/folder.js');
 const { limit } = require('../helpers/limits.js');
 const { watched } = require('../helpers/threads.js');
+const { LockManager } = require('../..');
 const { encodeProfile } = require('../../lib/doctor/profile.js');
 
 const ON = { trace: true, stuckMs: Infinity, longHoldMs: Infinity };
@@ -146,6 +148,33 @@ test(
         new Set([`Mutex ${one.name}`, `Mutex ${other.name}`]),
       );
       assert.deepEqual(labels[0][1], ['thread', 0]);
+    }),
+  ),
+);
+
+function frees(held) {
+  held.unlock();
+}
+
+test(
+  'a name that is waited for has the places that freed it, in the process and in a directory',
+  watched((t) =>
+    withDoctor(ON, async (doctor) => {
+      for (const scope of [{}, { directory: createFolder(t) }]) {
+        const manager = new LockManager(scope);
+        const name = `freed ${Object.keys(scope)}`;
+        const held = await manager.acquireAsync(name);
+        const next = manager.acquireAsync(name);
+        while ((await manager.query()).pending.length === 0);
+        frees(held);
+        (await next).unlock();
+        const [{ unlockers }] = about(doctor.report().contention, { name });
+        assert.deepEqual(
+          unlockers.map(({ place }) => place.stack[0].split(' ')[0]),
+          ['frees'],
+          name,
+        );
+      }
     }),
   ),
 );

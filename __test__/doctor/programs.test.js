@@ -403,6 +403,28 @@ test('that there is no deadlock is said together with how many wait', LIMIT, asy
   assert.equal(places.length, 3);
 });
 
+test('of many the first are printed, and how many more there are', LIMIT, async () => {
+  write(
+    'many.js',
+    `const doctor = require('sablock/doctor').start();
+     const { Latch } = require('sablock');
+     const latch = new Latch(new SharedArrayBuffer(Latch.BYTES));
+     latch.add();
+     for (let count = 1; count <= 12; count++) {
+       latch.waitAsync({ timeout: 60_000 });
+       if (count >= 10) doctor.print();
+     }
+     process.exit();`,
+  );
+  const { stderr } = await run(['many.js']);
+  const lines = stderr.split('\n');
+  assert.equal(lines.filter((line) => line.startsWith('WAITING: ')).length, 3 * 10);
+  assert.deepEqual(
+    lines.filter((line) => line.includes('more')),
+    ['  ... and 1 more', '  ... and 2 more'],
+  );
+});
+
 test('young waits are not printed for a signal that asks for nothing', UNIX, async () => {
   write(
     'young.js',
