@@ -95,6 +95,22 @@ test(
       await Promise.all(requests);
       assert.deepEqual(seen(), []);
       assert.deepEqual(about(doctor.report().contention, { name: 'weekly' }).length, 1);
+
+      // Once more, after a time in which there was nothing to ask the store.
+      await sleep(2 * LONG_MS);
+      const before = stuck().length;
+      await there.do(async (mine) => {
+        mine.held.set('b', await mine.manager.acquireAsync('weekly'));
+      });
+      const again = writeReport();
+      while (
+        !stuck()
+          .slice(before)
+          .some(({ outside }) => outside.clientId !== null)
+      )
+        await sleep(5);
+      await there.do((mine) => mine.held.get('b').unlock());
+      await again;
     });
   },
 );
