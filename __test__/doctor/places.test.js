@@ -1,11 +1,14 @@
-// The places that the doctor keeps of a thread's code.
+// The doctor's memory of a thread's code and locks, and how long it lasts.
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
+const { setImmediate: nextTurn } = require('node:timers/promises');
 const { Script } = require('node:vm');
 const { Mutex } = require('../..');
 const { startActors } = require('../helpers/actors.js');
-const { DOCTOR, about, createLocks, withDoctor } = require('../helpers/doctor.js');
+const { collector } = require('../helpers/collect.js');
+const { DOCTOR, about, createLocks, namedMutexes, withDoctor } = require('../helpers/doctor.js');
+const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
 
 const QUIET = { lockOrder: false, stuckMs: Infinity, longHoldMs: Infinity };
@@ -74,6 +77,42 @@ test(
           for (const mutex of here.mutexes) mutex.unlock();
         });
       }
+    }),
+  ),
+);
+
+test(
+  'what was counted for locks whose memory is gone is kept as one, and nothing else of them',
+  needs('complete collection'),
+  watched(() =>
+    withDoctor(QUIET, async (doctor) => {
+      const rounds = 3000;
+      const contend = async () => {
+        const mutex = new Mutex(new SharedArrayBuffer(4), 0);
+        mutex.tryLock();
+        const next = mutex.lockAsync();
+        mutex.unlock();
+        await next;
+        mutex.unlock();
+      };
+      const collect = collector();
+      const [kept] = namedMutexes(1);
+      kept.tryLock();
+      const next = kept.lockAsync();
+      for (let round = 0; round < rounds; round++) await contend();
+      kept.unlock();
+      await next;
+      let counts;
+      do {
+        collect();
+        await nextTurn();
+        counts = doctor.report().contention;
+      } while (!counts.some(({ lock }) => lock.kind === 'Locks used before'));
+      assert.ok(counts.length < rounds, `${counts.length} locks`);
+      const waits = counts.reduce((sum, { waits }) => sum + waits, 0);
+      assert.equal(waits, rounds + 1);
+      assert.equal(about(counts, kept)[0].waits, 1);
+      kept.unlock();
     }),
   ),
 );

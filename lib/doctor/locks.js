@@ -7,6 +7,8 @@ const { binding } = require('../engine/thread.js');
 const MOST_KEPT = 10_000;
 /** The number of names that are known at once. */
 const MOST_NAMES = 4_000;
+/** The core is told of so many locks at a time that their memory is gone. */
+const MOST_GONE = 1_000;
 /** The kinds that are held, so that to wait for one is to wait for a holder. */
 const HELD = new Set(['Mutex', 'RwLock', 'LockTable', 'Once', 'Semaphore', 'HeldLock']);
 
@@ -46,6 +48,12 @@ class LockInfo {
 class Locks {
   #byWord = new WeakMap();
   #byName = new Map();
+  /** The numbers of elements that are waited for, by their buffers and byte offsets. */
+  #elements = new WeakMap();
+  /** Tells of locks in a buffer that is gone here. */
+  #buffers = new FinalizationRegistry((id) => this.#isGone(id));
+  #gone = [];
+  #isOver = false;
   /** The state of `LockInfo.keep`. */
   kept = { count: 0, buffers: new Set() };
 
@@ -89,14 +97,35 @@ class Locks {
     const byteOffset = typedArray.byteOffset + index * typedArray.BYTES_PER_ELEMENT;
     const word = new Int32Array(typedArray.buffer, byteOffset, 1);
     const address = binding.address(word);
-    return new LockInfo(binding.doctorLock('wait()', address, byteOffset), address, 'wait()', word);
+    const known = this.#elements.get(word.buffer) ?? new Map();
+    this.#elements.set(word.buffer, known);
+    if (!known.has(byteOffset)) known.set(byteOffset, this.#inMemory('wait()', address, word));
+    return new LockInfo(known.get(byteOffset), address, 'wait()', word);
+  }
+
+  /** The number of the lock at an address, until the buffer of its word is gone, and that of its class. */
+  #inMemory(kind, address, word) {
+    const numbers = binding.doctorLock(kind, address, word.byteOffset, word.name);
+    this.#buffers.register(word.buffer, numbers.id);
+    return numbers;
+  }
+
+  #isGone(id) {
+    // A doctor that starts later has other numbers.
+    if (this.#isOver) return;
+    this.#gone.push(id);
+    if (this.#gone.length === MOST_GONE) binding.doctorForget(this.#gone.splice(0));
+  }
+
+  stop() {
+    this.#isOver = true;
   }
 
   #intern(word) {
     const isTable = word.rows !== undefined;
     const address = binding.address(isTable ? new Int32Array(word.buffer, word.byteOffset, 1) : word);
     const kind = isTable ? word.rows.of : typeOf(word);
-    return new LockInfo(binding.doctorLock(kind, address, word.byteOffset, word.name), address, kind, word);
+    return new LockInfo(this.#inMemory(kind, address, word), address, kind, word);
   }
 
   /** A lock of a table is of the table's class. */

@@ -101,6 +101,7 @@ class ThreadDoctor {
     for (const event of CHANGES) process.off(event, noteListener);
     this.#swaps.undo();
     this.waits.stop();
+    this.locks.stop();
     binding.doctorStop(threadId, false);
   }
 

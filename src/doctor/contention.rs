@@ -105,6 +105,11 @@ impl Contention {
         }
     }
 
+    /// The first lock of each class.
+    pub fn locks(&self) -> impl Iterator<Item = LockId> {
+        self.nodes.values().map(|contended| contended.lock)
+    }
+
     /// The classes, those with the longest total first.
     pub fn sorted(&self) -> Vec<&Contended> {
         let mut all: Vec<_> = self.nodes.values().collect();
@@ -115,8 +120,11 @@ impl Contention {
 
 #[cfg(test)]
 mod tests {
+    use super::super::names::Lock;
+    use super::super::state::Knowledge;
     use super::super::testing;
     use super::*;
+    use crate::sync;
 
     const MS: Duration = Duration::from_millis(1);
 
@@ -161,5 +169,37 @@ mod tests {
             assert_eq!(Contended::sorted(&contended.waiters), [((1, 3), delay(2, 10)), ((2, 3), delay(1, 4))]);
             assert_eq!(contended.unlockers[&(9, 9)], delay(3, 14));
         }
+    }
+
+    #[test]
+    fn what_was_counted_for_a_lock_that_is_forgotten_stays_with_its_name_or_becomes_that_of_all_such() {
+        let mut state = Knowledge::default();
+        let mut lock = |name: Option<&str>, address| {
+            let name = name.map(str::to_owned);
+            state.names.lock(Lock { name, kind: "Mutex".into(), byte_offset: Some(0), address })
+        };
+        let locks = [lock(None, 8), lock(None, 16), lock(None, 24), lock(Some("a"), 32), lock(Some("a"), 40)];
+        for lock in locks {
+            let number = state.begin_wait(testing::wait(1, lock, 64, sync::now()));
+            state.end_wait(number, Some(Duration::from_millis(1)), true);
+        }
+        state.forget(&[locks[0], locks[1], locks[3], locks[4]]);
+        let mut counted: Vec<_> = state
+            .contention
+            .sorted()
+            .into_iter()
+            .map(|counts| (state.names.get(counts.lock).cloned().unwrap_or_default(), counts.all.waits))
+            .map(|(lock, waits)| (lock.kind, lock.name, lock.address, waits))
+            .collect();
+        counted.sort();
+        let mutex = |name: Option<&str>, address, waits| ("Mutex".into(), name.map(str::to_owned), address, waits);
+        assert_eq!(counted, [("Locks used before".into(), None, 0, 2), mutex(None, 24, 1), mutex(Some("a"), 32, 2)]);
+        let mut lock = |address| {
+            state.names.lock(Lock { name: Some("a".into()), kind: "Mutex".into(), byte_offset: Some(0), address })
+        };
+        let again = [lock(32), lock(40)];
+        assert_eq!(again[0], locks[3], "it is named by the report");
+        assert_ne!(again[1], locks[4]);
+        assert_eq!(state.names.node(again[1]), state.names.node(locks[3]));
     }
 }

@@ -31,6 +31,10 @@ impl Lock {
     pub fn is_outside(&self) -> bool {
         self.byte_offset.is_none() && self.address != 0
     }
+
+    fn is_alone(&self) -> bool {
+        self.name.is_none() || self.byte_offset.is_none()
+    }
 }
 
 #[derive(PartialEq, Eq, Hash)]
@@ -97,7 +101,7 @@ impl Interned {
 
     /// The lock that stands for all that are forgotten.
     pub fn others(&mut self) -> LockId {
-        let lock = Lock { name: None, kind: "Names used before".into(), byte_offset: None, address: 0 };
+        let lock = Lock { name: None, kind: "Locks used before".into(), byte_offset: None, address: 0 };
         self.lock_ids.get(&lock).copied().unwrap_or_else(|| self.lock(lock))
     }
 
@@ -112,8 +116,7 @@ impl Interned {
     pub fn drop_lock(&mut self, id: LockId) {
         let Some(known) = self.locks.get_mut(id as usize).and_then(Option::take) else { return };
         self.lock_ids.remove(&known.lock);
-        // One without a place is the only one of its class.
-        if known.lock.byte_offset.is_none() {
+        if known.lock.is_alone() {
             self.nodes.remove(&class_of(&known.lock, id));
         }
     }
@@ -121,6 +124,11 @@ impl Interned {
     /// The lock of a number.
     pub fn get(&self, lock: LockId) -> Option<&Lock> {
         self.locks.get(lock as usize).and_then(Option::as_ref).map(|known| &known.lock)
+    }
+
+    /// Whether it is the only one of its class: others in memory may have its name.
+    pub fn is_alone(&self, lock: LockId) -> bool {
+        self.get(lock).is_none_or(Lock::is_alone)
     }
 
     /// Its class.

@@ -69,9 +69,10 @@ impl LockOrder {
         }
     }
 
-    /// Whether anything is known of a class.
-    pub fn contains(&self, node: NodeId) -> bool {
-        self.within.contains_key(&node) || self.edges.keys().any(|(from, to)| *from == node || *to == node)
+    /// The locks that a report may name.
+    pub fn locks(&self) -> impl Iterator<Item = LockId> {
+        let edges = self.edges.values().flatten().chain(self.within.values());
+        edges.flat_map(|edge| [edge.from, edge.to].into_iter().chain(edge.gates.iter().copied()))
     }
 
     /// The first sighting of each class of which one lock was locked while another was held.

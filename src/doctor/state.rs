@@ -173,12 +173,10 @@ impl Knowledge {
             if !self.names.leave(*lock) || used.contains(lock) {
                 continue;
             }
-            let node = self.names.node(*lock);
-            if self.order.contains(node) {
-                continue;
+            if self.names.is_alone(*lock) {
+                let others = self.names.others();
+                self.contention.fold(self.names.node(*lock), self.names.node(others), others);
             }
-            let others = self.names.others();
-            self.contention.fold(node, self.names.node(others), others);
             self.names.drop_lock(*lock);
         }
     }
@@ -190,7 +188,10 @@ impl Knowledge {
         let holds = self.tables.values().flat_map(HoldTable::read).map(|hold| hold.lock);
         let slices = self.trace.slices.iter().map(|slice| slice.lock);
         let stuck = self.stuck.iter().map(|stuck| stuck.lock);
-        ended.chain(waits).chain(circles).chain(holds).chain(slices).chain(stuck).collect()
+        // The counts of a name stay with it.
+        let named = self.contention.locks().filter(|lock| !self.names.is_alone(*lock));
+        let orders = self.order.locks().chain(named);
+        ended.chain(waits).chain(circles).chain(holds).chain(slices).chain(stuck).chain(orders).collect()
     }
 
     /// The watchdog looks at what is held.

@@ -257,7 +257,7 @@ pub fn doctor_note(wait: f64, facts: DoctorFacts) -> Option<String> {
     })
 }
 
-/// Names that a thread does not keep in mind any more.
+/// Locks that a thread does not keep in mind any more.
 #[napi(catch_unwind)]
 pub fn doctor_forget(locks: Vec<u32>) {
     DOCTOR.with(|state| state.forget(&locks));

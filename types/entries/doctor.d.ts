@@ -241,7 +241,10 @@ export interface DoctorReport {
   sameClass: LockOrderEdge[];
   /** Waits of tasks and threads for each other. */
   deadlocks: TaskDeadlock[];
-  /** Locks that were waited for, the longest total first. */
+  /**
+   * Locks that were waited for, the longest total first. Locks without a name whose memory is gone, and names that were not used for
+   * long, are one entry, of the kind `Locks used before`.
+   */
   contention: Contention[];
   /** Holds of `longHoldMs` and more, the longest first. */
   longHolds: LongHold[];
