@@ -6,7 +6,7 @@ const { test } = require('node:test');
 const { createLocks, namedMutexes, withDoctor } = require('../helpers/doctor.js');
 const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
-const { LockManager } = require('../../index.js');
+const { LockManager, Semaphore } = require('../../index.js');
 
 const OPTIONS = { allowMainThread: true };
 const QUIET = { contention: false, stuckMs: Infinity, longHoldMs: Infinity };
@@ -125,3 +125,20 @@ for (const [way, make] of Object.entries({
     );
   }
 }
+
+test(
+  'permits are no locks among those, however many a thread has',
+  watched(() =>
+    withDoctor(QUIET, async (doctor) => {
+      const count = 2 * MOST_HELD;
+      const pool = new Semaphore(new SharedArrayBuffer(Semaphore.BYTES), 0, count);
+      const permits = Array.from({ length: count }, () => pool.tryAcquire());
+      const [a, b] = mutexes();
+      const { inside } = WAYS['lock()'];
+      await inside(a, () => inside(b, () => {}));
+      await inside(b, () => inside(a, () => {}));
+      assert.equal(doctor.report().lockOrder.length, 1);
+      for (const each of permits) each.release();
+    }),
+  ),
+);

@@ -84,17 +84,16 @@ class LockOrder {
     this.#note(holds, info, trace);
   }
 
-  #note(holds, info, trace) {
+  #note(all, info, trace) {
+    const holds = all.filter((hold) => hold.info.isOrdered);
     if (holds.length > MOST_HELD) return;
     for (const hold of holds) {
-      if (!hold.info.isOrdered || (hold.info.class === info.class && hold.info.id === info.id)) continue;
+      if (hold.info.class === info.class && hold.info.id === info.id) continue;
       const pair = pairOf(hold.info, info);
       if (this.#known.has(pair)) continue;
       const isOther = ({ class: other }) => other !== hold.info.class && other !== info.class;
       // A lock that is held at both edges of a circle keeps it from closing.
-      const gates = holds
-        .filter((gate) => gate.isExclusive && gate.info.isOrdered && isOther(gate.info))
-        .map((gate) => gate.info.id);
+      const gates = holds.filter((gate) => gate.isExclusive && isOther(gate.info)).map((gate) => gate.info.id);
       const key = gates.length === 0 ? pair : `${pair} ${gates}`;
       if (this.#known.has(key)) continue;
       if (!hold.info.keep(this.#kept) || !info.keep(this.#kept)) continue;
