@@ -6,7 +6,7 @@ const { test } = require('node:test');
 const { createLocks, namedMutexes, withDoctor } = require('../helpers/doctor.js');
 const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
-const { LockManager, Semaphore } = require('../../index.js');
+const { LockManager, RwLock, Semaphore } = require('../../index.js');
 
 const OPTIONS = { allowMainThread: true };
 const QUIET = { contention: false, stuckMs: Infinity, longHoldMs: Infinity };
@@ -92,6 +92,26 @@ for (const [way, { make, needed = [], inside }] of Object.entries(WAYS)) {
       ),
     );
   }
+}
+
+for (const [kind, isGate] of [
+  ['read', false],
+  ['write', true],
+]) {
+  test(
+    `a lock that is held around both orders, by its ${kind}, ${isGate ? 'is a gate' : 'lets both in at once'}`,
+    watched(() =>
+      withDoctor(QUIET, async (doctor) => {
+        const around = new RwLock(new SharedArrayBuffer(RwLock.BYTES), 0, OPTIONS)[kind];
+        const [a, b] = mutexes();
+        const { inside } = WAYS['lock()'];
+        const take = (outer, inner) => inside(around, () => inside(outer, () => inside(inner, () => {})));
+        await take(a, b);
+        await take(b, a);
+        assert.equal(doctor.report().lockOrder.length, isGate ? 0 : 1);
+      }),
+    ),
+  );
 }
 
 /** Inside of more, no order is noted: what is held would be a gate of each other. */

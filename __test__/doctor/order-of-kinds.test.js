@@ -2,7 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
-const { createLocks, inside } = require('../helpers/doctor.js');
+const { createLocks, inside, withDoctor } = require('../helpers/doctor.js');
 const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
 const { LockTable, Mutex, Once, RwLock, lockAllAsync } = require('../../index.js');
@@ -135,3 +135,26 @@ for (const [where, offset, row] of [
     await mutex.executeLocked(() => table.executeLocked(row, () => {}));
   });
 }
+
+test(
+  'of locks of one name that were locked inside of each other the first sighting is told; of one lock and itself none is',
+  needs('async frames'),
+  watched(() =>
+    withDoctor({ contention: false }, async (doctor) => {
+      const [a, b] = createLocks(2, () => ({ name: 'one inside of another' }));
+      const rwlock = new RwLock(new SharedArrayBuffer(RwLock.BYTES), 0, { name: 'shared twice' });
+      const table = new LockTable(new SharedArrayBuffer(LockTable.bytes(8)), 0, 8, { name: 'two rows' });
+      const told = () => doctor.report().sameClass.map(({ from, to }) => [from.name, to.name]);
+      await inside(rwlock.read, rwlock.read);
+      await table.executeLocked(1, () => table.executeLocked(2, () => {}));
+      assert.deepEqual(told(), []);
+      await inside(a, b);
+      await inside(b, a);
+      assert.deepEqual(told(), [[a.name, b.name]]);
+      const [{ from, to, held, locked }] = doctor.report().sameClass;
+      assert.deepEqual([from.byteOffset, to.byteOffset], [a.byteOffset, b.byteOffset]);
+      for (const { stack } of [held, locked]) assert.match(stack[0], /helpers.doctor\.js/);
+      assert.notEqual(held.stack[0], locked.stack[0]);
+    }),
+  ),
+);

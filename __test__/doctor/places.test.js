@@ -81,25 +81,27 @@ test(
   ),
 );
 
+/** Waits for a mutex in this memory, which is free afterwards. */
+async function contend(buffer) {
+  const mutex = new Mutex(buffer, 0);
+  mutex.tryLock();
+  const next = mutex.lockAsync();
+  mutex.unlock();
+  await next;
+  mutex.unlock();
+}
+
 test(
   'what was counted for locks whose memory is gone is kept as one, and nothing else of them',
   needs('complete collection'),
   watched(() =>
     withDoctor(QUIET, async (doctor) => {
       const rounds = 3000;
-      const contend = async () => {
-        const mutex = new Mutex(new SharedArrayBuffer(4), 0);
-        mutex.tryLock();
-        const next = mutex.lockAsync();
-        mutex.unlock();
-        await next;
-        mutex.unlock();
-      };
       const collect = collector();
       const [kept] = namedMutexes(1);
       kept.tryLock();
       const next = kept.lockAsync();
-      for (let round = 0; round < rounds; round++) await contend();
+      for (let round = 0; round < rounds; round++) await contend(new SharedArrayBuffer(4));
       kept.unlock();
       await next;
       let counts;
@@ -115,4 +117,43 @@ test(
       kept.unlock();
     }),
   ),
+);
+
+test(
+  'memory that a doctor before knew, and that goes, takes nothing from the next',
+  needs('complete collection'),
+  watched(async () => {
+    const rounds = 3000;
+    const collect = collector();
+    let gone = 0;
+    const registry = new FinalizationRegistry(() => {
+      gone += 1;
+    });
+    let buffers = Array.from({ length: rounds }, () => new SharedArrayBuffer(4));
+    for (const buffer of buffers) registry.register(buffer);
+    // A method that code of the program keeps keeps that doctor.
+    let kept;
+    await withDoctor(QUIET, async () => {
+      kept = Mutex.prototype.tryLock;
+      for (const buffer of buffers) await contend(buffer);
+    });
+    assert.notEqual(kept, Mutex.prototype.tryLock);
+    buffers = null;
+    await withDoctor(QUIET, async (doctor) => {
+      const here = Array.from({ length: rounds }, () => new SharedArrayBuffer(4));
+      for (const buffer of here) await contend(buffer);
+      // More than are told of at a time; the last may stay on the stack.
+      while (gone < rounds / 2) {
+        collect();
+        await nextTurn();
+      }
+      await nextTurn();
+      const { contention } = doctor.report();
+      assert.deepEqual(
+        [contention.length, new Set(contention.map(({ lock }) => lock.kind))],
+        [rounds, new Set(['Mutex'])],
+      );
+      assert.equal(kept.call(new Mutex(here[0], 0)), true);
+    });
+  }),
 );
