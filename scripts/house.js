@@ -51,7 +51,7 @@ const LINES = {
   'src/sync': 394,
   lib: 749,
   'lib/cli': 589,
-  'lib/doctor': 2331,
+  'lib/doctor': 2332,
   'lib/engine': 1673,
   'lib/load': 270,
   'lib/named': 2234,

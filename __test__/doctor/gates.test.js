@@ -117,11 +117,11 @@ for (const [kind, isGate] of [
 /** Inside of more, no order is noted: what is held would be a gate of each other. */
 const MOST_HELD = 64;
 
-for (const [way, make] of Object.entries({
-  'lock()': (count) => createLocks(count, (index) => ({ ...OPTIONS, name: `many ${process.pid}.${count} ${index}` })),
-  'acquire()': (count) =>
-    Array.from({ length: count }, (_, index) => ({ name: `many ${process.pid}.${count} ${index}` })),
-})) {
+/** Locks for both ways: what is asked for by its name needs nothing else. */
+const createNamed = (count) =>
+  createLocks(count, (index) => ({ ...OPTIONS, name: `many ${process.pid}.${count} ${index}` }));
+
+for (const way of ['lock()', 'acquire()']) {
   for (const [held, isNoted] of [
     [MOST_HELD, true],
     [MOST_HELD + 1, false],
@@ -133,7 +133,7 @@ for (const [way, make] of Object.entries({
       watched(() =>
         withDoctor(QUIET, async (doctor) => {
           const { inside } = WAYS[way];
-          const locks = make(held + 1);
+          const locks = createNamed(held + 1);
           const nest = ([lock, ...rest]) => inside(lock, () => (rest.length > 0 ? nest(rest) : undefined));
           await nest(locks);
           await nest([locks[held], locks[0]]);

@@ -98,8 +98,10 @@ class Locks {
     const word = new Int32Array(typedArray.buffer, byteOffset, 1);
     const address = binding.address(word);
     const known = this.#elements.get(word.buffer) ?? new Map();
-    this.#elements.set(word.buffer, known);
-    if (!known.has(byteOffset)) known.set(byteOffset, this.#inMemory('wait()', address, word));
+    if (!known.has(byteOffset)) {
+      this.#elements.set(word.buffer, known);
+      known.set(byteOffset, this.#inMemory('wait()', address, word));
+    }
     return new LockInfo(known.get(byteOffset), address, 'wait()', word);
   }
 

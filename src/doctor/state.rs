@@ -166,7 +166,7 @@ impl Knowledge {
     }
 
     /// A thread does not keep these locks in mind any more. Those that nobody does, and of which there is nothing to report, go; the
-    /// delay of those becomes that of one class.
+    /// delay of those without namesakes becomes that of one class.
     pub fn forget(&mut self, locks: &[LockId]) {
         let used: FxHashSet<LockId> = self.used_locks();
         for lock in locks {
