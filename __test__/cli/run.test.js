@@ -49,6 +49,27 @@ async function startHolder(t, directory, name, ...options) {
   return holder;
 }
 
+test('a command line that cannot be understood is refused with exit code 2, and nothing runs', SETTINGS, (t) => {
+  const place = ['--directory', createFolder(t)];
+  const printf = ['--', 'printf', 'ran'];
+  for (const [args, problem] of [
+    [[], 'run needs a name and a command.'],
+    [['a'], 'run needs a name and a command.'],
+    [['a', '--'], 'run needs a name and a command.'],
+    [['a', '', 'printf'], 'run needs a name and a command.'],
+    [['a', ...place, '--timeout'], '--timeout needs a time, 5s or 250ms for example.'],
+    [['a', ...place, '--timeout', 'soon', ...printf], '--timeout needs a time, 5s or 250ms for example.'],
+    [['a', ...place, '--timeout', ...printf], '--timeout needs a time, 5s or 250ms for example.'],
+    [['a', '--directory'], '--directory needs a directory.'],
+    [['a', '--directory', ...printf], '--directory needs a directory.'],
+    [['a', ...place, '--shared', '--mark-consistent', ...printf], '--mark-consistent needs the lock alone.'],
+    [['a', ...place, '--share', ...printf], "run does not know --share. Did you mean '--shared'?"],
+  ]) {
+    const { status, stdout, stderr } = sablock(['run', ...args]);
+    assert.deepEqual([status, stdout, stderr], [2, '', `sablock: ${problem} See sablock --help.\n`], args.join(' '));
+  }
+});
+
 for (const mode of [[], ['--shared']]) {
   test(`of many ${mode.join()} at once each runs its command`, SETTINGS, async (t) => {
     const directory = createFolder(t);

@@ -37,8 +37,13 @@ function parse(args) {
     } else if (arg === '--shared') asked.options.mode = 'shared';
     else if (arg === '--if-available') asked.options.ifAvailable = true;
     else if (arg === '--mark-consistent') asked.isRepair = true;
-    else if (arg === '--directory') asked.directory = args[++at];
-    else if (arg === '--timeout') {
+    else if (arg === '--directory') {
+      asked.directory = args[++at];
+      // A variable of the shell that is empty has left the word out.
+      if (asked.directory === undefined || asked.directory.startsWith('-')) {
+        return { problem: '--directory needs a directory.' };
+      }
+    } else if (arg === '--timeout') {
       asked.options.timeout = toMs(args[++at]);
       if (asked.options.timeout === undefined) return { problem: '--timeout needs a time, 5s or 250ms for example.' };
     } else if (asked.name === undefined && !arg.startsWith('-')) asked.name = arg;
