@@ -106,15 +106,14 @@ impl FileHold {
                 };
                 let is_in = !asker.is_part || fault!(PartBeginsInside);
                 let status = Status { is_held: true, is_in, is_abandoned: past != Past::Clean };
-                if let Err(failure) = write(files, &info, status) {
-                    undo(files, &info.file, content.as_deref());
-                    return Err(failure);
-                }
-                if content.is_some_and(|content| content.len() > record::length(name)) {
-                    // Cut last: until then it is too long, and so dirty.
-                    let cut = info.file.set_len(record::length(name) as u64);
-                    cut.map_err(|error| files.failure("write", FileRole::Info, error))?;
-                }
+                let length = record::length(name);
+                let is_long = content.as_ref().is_some_and(|content| content.len() > length);
+                // Cut last: until then it is too long, and so dirty.
+                let written = write(files, &info, status).and_then(|()| {
+                    let cut = if is_long { info.file.set_len(length as u64) } else { Ok(()) };
+                    cut.map_err(|error| files.failure("write", FileRole::Info, error))
+                });
+                written.inspect_err(|_| undo(files, &info.file, content.as_deref()))?;
                 (Some(info), past, fence)
             }
         };
