@@ -116,6 +116,33 @@ test(
   }),
 );
 
+test(
+  'a guard is abandoned only while its hold is here, not while another has the mutex and its mark',
+  watched(async () => {
+    const { buffer, mutex, condition } = create({
+      allowMainThread: true,
+      onAbandoned() {
+        throw new Error('no repair');
+      },
+    });
+    const other = new Mutex(buffer, 0, { allowMainThread: true });
+    const guard = await mutex.acquireAsync();
+    Atomics.or(new Int32Array(buffer), 0, binding.ABANDONED);
+    assert.equal(guard.abandoned, true);
+    const answered = condition.waitAsync(mutex);
+    const next = await other.acquireAsync();
+    assert.deepEqual([guard.abandoned, next.abandoned], [false, true], 'away');
+    next.unlock();
+    condition.notifyOne();
+    await assert.rejects(answered, { message: 'no repair' });
+    const last = await other.acquireAsync();
+    assert.deepEqual([guard.locked, guard.abandoned, last.abandoned], [false, false, true], 'lost');
+    last.unlock();
+    guard.unlock();
+    assert.equal(isForgotten(), true);
+  }),
+);
+
 for (const order of [
   [0, 1],
   [1, 0],

@@ -46,10 +46,19 @@ exports.stop = async (pid) => {
 exports.acquire = (here, name, asked) => here.acquire(name, asked);
 exports.unlock = (here, name) => here.held.get(name).unlock();
 
+/** The result of `blockUntilTold` for a lock that was lost meanwhile. */
+exports.PAUSED_TOO_LONG = {
+  isMarked: false,
+  isLocked: false,
+  code: 'ERR_LOCK_LOST',
+  reason: 'unreachable',
+  isUnlocked: false,
+};
+
 /**
  * Has a machine block its event loop until it has been stopped and goes on, and look at the lock of this name then, so that nothing but
  * that look can tell it of a loss. `look()` says that it was stopped, since a busy system stops it too, and is called before it goes on;
- * it says so by a file, which a thread that is blocked sees.
+ * it says so by a file, which a thread that is blocked sees. A lock of this name and `, marked`, which is abandoned, is looked at too.
  */
 exports.blockUntilTold = async (t, machine, name) => {
   const folder = createFolder(t);
@@ -64,8 +73,10 @@ exports.blockUntilTold = async (t, machine, name) => {
         Atomics.wait(cell, 0, 0, 1);
         if (Date.now() - last <= 500) continue;
         // Before all else: its lock worker is about to see a loss, too.
+        const isMarked = here.held.get(`${lockName}, marked`)?.abandoned ?? false;
         const isLocked = lock.locked;
-        if (existsSync(awaited)) return [isLocked, lock.signal.reason?.code, lock.signal.reason?.reason, lock.unlock()];
+        const { code, reason } = lock.signal.reason ?? {};
+        if (existsSync(awaited)) return { isMarked, isLocked, code, reason, isUnlocked: lock.unlock() };
       }
     },
     name,

@@ -9,6 +9,7 @@ const { borrowMachine } = require('../helpers/store-processes.js');
 const {
   acquire,
   beginInOrder,
+  PAUSED_TOO_LONG,
   blockUntilTold,
   fencesShared,
   pause,
@@ -216,13 +217,20 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
       await openThere(there, { lease });
       await there.do(acquire, 'paused', { fence: true });
       const fence = await there.do((mine) => mine.held.get('paused').fence);
+      const dead = await borrowMachine(t);
+      await openThere(dead, ends);
+      await dead.do(acquire, 'paused, marked');
+      await dead.kill();
+      await there.do(acquire, 'paused, marked');
+      assert.equal(await there.do((mine) => mine.held.get('paused, marked').abandoned), true);
       const { look, seenThere } = await blockUntilTold(t, there, 'paused');
       await stop(there.child.pid);
       const lock = await here.acquireAsync('paused', { fence: true });
       assert.ok(lock.fence > fence);
+      (await here.acquireAsync('paused, marked')).unlock();
       look();
       there.signal('SIGCONT');
-      assert.deepEqual(await seenThere, [false, 'ERR_LOCK_LOST', 'unreachable', false]);
+      assert.deepEqual(await seenThere, PAUSED_TOO_LONG);
       assert.equal(lock.unlock(), true);
     },
   );

@@ -171,7 +171,7 @@ class HeldLock {
   }
 
   get abandoned() {
-    if (this.#number === NONE) return false;
+    if (!this.#look()) return false;
     const outer = this.#rest?.outer ?? null;
     return outer === null ? binding.lookAtHeld(this.#number) === binding.GRANTED_ABANDONED : outer.abandoned;
   }

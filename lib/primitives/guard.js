@@ -113,7 +113,8 @@ class LockGuard {
   }
 
   get abandoned() {
-    return this.#era !== 0 && (load(this.#word, 0) & ABANDONED) !== 0;
+    const isHere = this.#era !== 0 && !(thread.hasAway && binding.whereabouts(this.#word, this.#era) !== binding.HERE);
+    return isHere && (load(this.#word, 0) & ABANDONED) !== 0;
   }
 
   unlock() {
