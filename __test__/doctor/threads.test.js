@@ -468,3 +468,36 @@ test(
     }),
   ),
 );
+
+test(
+  'locks of a worker that has ended are in no order with those that come to their addresses',
+  ENDS,
+  watched((_, threads) =>
+    withDoctor(QUIET, async (doctor) => {
+      const options = { execArgv: ['--require', DOCTOR] };
+      // By rounds that lock upwards, and by those that lock downwards.
+      const seen = [new Set(), new Set()];
+      const reused = () => [...seen[0]].filter((address) => seen[1].has(address)).length;
+      for (let round = 0; reused() < 10; round++) {
+        const [worker] = await startActors(threads, 1, new SharedArrayBuffer(4), options);
+        const addresses = await worker.do(
+          (here, isDown) => {
+            const { binding } = here.require('../../lib/engine/thread.js');
+            const mutexes = Array.from({ length: 50 }, () => {
+              const buffer = new SharedArrayBuffer(4);
+              return { mutex: new here.sablock.Mutex(buffer), address: binding.address(new Int32Array(buffer)) };
+            });
+            mutexes.sort((one, other) => (one.address - other.address) * (isDown ? -1 : 1));
+            for (const { mutex } of mutexes) mutex.lock();
+            for (const { mutex } of mutexes) mutex.unlock();
+            return mutexes.map(({ address }) => address);
+          },
+          round % 2 === 1,
+        );
+        for (const address of addresses) seen[round % 2].add(address);
+        await worker.terminate();
+      }
+      assert.deepEqual(doctor.report().lockOrder, []);
+    }),
+  ),
+);

@@ -1,6 +1,7 @@
 // Locks as the doctor knows them: a number for each, and one for its class.
 
 const { typeOf } = require('../engine/names.js');
+const { threadId } = require('node:worker_threads');
 const { binding } = require('../engine/thread.js');
 
 /** The buffers of locks without names that are in the graph stay: their addresses must not be used again. At most so many. */
@@ -73,7 +74,7 @@ class Locks {
     let info = this.#byName.get(key);
     if (info === undefined) {
       if (this.#byName.size >= MOST_NAMES) this.#forget();
-      const numbers = binding.doctorLock('HeldLock', space, undefined, name);
+      const numbers = binding.doctorLock(threadId, 'HeldLock', space, undefined, name);
       // No address of memory.
       info = new LockInfo(numbers, 2 ** 50 + numbers.id, 'HeldLock', { name });
       this.#byName.set(key, info);
@@ -83,7 +84,10 @@ class Locks {
 
   /** All names: those that are used go on as new ones. */
   #forget() {
-    binding.doctorForget(Array.from(this.#byName.values(), ({ id }) => id));
+    binding.doctorForget(
+      threadId,
+      Array.from(this.#byName.values(), ({ id }) => id),
+    );
     this.#byName.clear();
   }
 
@@ -107,7 +111,7 @@ class Locks {
 
   /** The number of the lock at an address, until the buffer of its word is gone, and that of its class. */
   #inMemory(kind, address, word) {
-    const numbers = binding.doctorLock(kind, address, word.byteOffset, word.name);
+    const numbers = binding.doctorLock(threadId, kind, address, word.byteOffset, word.name);
     this.#buffers.register(word.buffer, numbers.id);
     return numbers;
   }
@@ -116,7 +120,7 @@ class Locks {
     // A doctor that starts later has other numbers.
     if (this.#isOver) return;
     this.#gone.push(id);
-    if (this.#gone.length === MOST_GONE) binding.doctorForget(this.#gone.splice(0));
+    if (this.#gone.length === MOST_GONE) binding.doctorForget(threadId, this.#gone.splice(0));
   }
 
   stop() {

@@ -176,14 +176,14 @@ mod tests {
         let mut state = Knowledge::default();
         let mut lock = |name: Option<&str>, address| {
             let name = name.map(str::to_owned);
-            state.names.lock(Lock { name, kind: "Mutex".into(), byte_offset: Some(0), address })
+            state.names.keep(Lock { name, kind: "Mutex".into(), byte_offset: Some(0), address }, 1)
         };
         let locks = [lock(None, 8), lock(None, 16), lock(None, 24), lock(Some("a"), 32), lock(Some("a"), 40)];
         for lock in locks {
             let number = state.begin_wait(testing::wait(1, lock, 64, sync::now()));
             state.end_wait(number, Some(Duration::from_millis(1)), true);
         }
-        state.forget(&[locks[0], locks[1], locks[3], locks[4]]);
+        state.forget(1, &[locks[0], locks[1], locks[3], locks[4]]);
         let mut counted: Vec<_> = state
             .contention
             .sorted()

@@ -5,6 +5,7 @@
 mod columns;
 mod contention;
 mod deadlock;
+mod forgetting;
 mod holds;
 mod json;
 mod names;

@@ -35,6 +35,11 @@ impl Lock {
     fn is_alone(&self) -> bool {
         self.name.is_none() || self.byte_offset.is_none()
     }
+
+    /// Whether nothing but its memory tells it from others.
+    fn is_memory_alone(&self) -> bool {
+        self.name.is_none() && self.byte_offset.is_some()
+    }
 }
 
 #[derive(PartialEq, Eq, Hash)]
@@ -49,8 +54,10 @@ enum Class {
 struct Known {
     lock: Lock,
     node: NodeId,
-    /// The number of threads that keep it in mind.
-    users: u32,
+    /// The threads that keep it in mind.
+    users: Vec<ThreadId>,
+    /// The threads that keep its memory.
+    keepers: Vec<ThreadId>,
 }
 
 /// The interned locks, sites and stacks.
@@ -82,19 +89,16 @@ impl Interned {
         (site as usize).checked_sub(1).and_then(|index| self.sites.get(index)).map_or(&[], Vec::as_slice)
     }
 
-    /// The number of a lock, which a thread keeps in mind.
+    /// The number of a lock.
     pub fn lock(&mut self, lock: Lock) -> LockId {
         if let Some(id) = self.lock_ids.get(&lock) {
-            if let Some(known) = &mut self.locks[*id as usize] {
-                known.users += 1;
-            }
             return *id;
         }
         let id = self.locks.len() as LockId;
         let next = self.next_node;
         let node = *self.nodes.entry(class_of(&lock, id)).or_insert(next);
         self.next_node += NodeId::from(node == next);
-        self.locks.push(Some(Box::new(Known { lock: lock.clone(), node, users: 1 })));
+        self.locks.push(Some(Box::new(Known { lock: lock.clone(), node, users: Vec::new(), keepers: Vec::new() })));
         self.lock_ids.insert(lock, id);
         id
     }
@@ -102,20 +106,63 @@ impl Interned {
     /// The lock that stands for all that are forgotten.
     pub fn others(&mut self) -> LockId {
         let lock = Lock { name: None, kind: "Locks used before".into(), byte_offset: None, address: 0 };
-        self.lock_ids.get(&lock).copied().unwrap_or_else(|| self.lock(lock))
+        self.lock(lock)
+    }
+
+    /// The number of a lock, which a thread keeps in mind until it leaves it.
+    pub fn keep(&mut self, lock: Lock, thread: ThreadId) -> LockId {
+        let id = self.lock(lock);
+        if let Some(known) = &mut self.locks[id as usize] {
+            known.users.push(thread);
+        }
+        id
+    }
+
+    /// The locks that a thread keeps in mind, each as often as it does.
+    pub fn kept_by(&self, thread: ThreadId) -> Vec<LockId> {
+        let known = (0..).zip(&self.locks).filter_map(|(id, known)| Some((id, known.as_ref()?)));
+        known.flat_map(|(id, known)| known.users.iter().filter(|user| **user == thread).map(move |_| id)).collect()
+    }
+
+    /// A thread keeps its memory for as long as it lives.
+    pub fn keep_memory(&mut self, id: LockId, thread: ThreadId) {
+        let Some(known) = self.locks.get_mut(id as usize).and_then(Option::as_mut) else { return };
+        if !known.keepers.contains(&thread) {
+            known.keepers.push(thread);
+        }
+    }
+
+    /// A thread keeps no memory any more. Where it was the last, another lock may come to the same address, with a number of its own.
+    pub fn leave_memory(&mut self, thread: ThreadId) {
+        for known in self.locks.iter_mut().flatten() {
+            let Some(at) = known.keepers.iter().position(|keeper| *keeper == thread) else { continue };
+            known.keepers.swap_remove(at);
+            if known.keepers.is_empty() && known.lock.is_memory_alone() {
+                self.lock_ids.remove(&known.lock);
+            }
+        }
+    }
+
+    /// Whether no thread can come to know it any more.
+    pub fn is_past(&self, id: LockId) -> bool {
+        self.get(id).is_none_or(|lock| self.lock_ids.get(lock) != Some(&id))
     }
 
     /// A thread does not keep it in mind any more. Returns whether none does.
-    pub fn leave(&mut self, id: LockId) -> bool {
+    pub fn leave(&mut self, id: LockId, thread: ThreadId) -> bool {
         let Some(known) = self.locks.get_mut(id as usize).and_then(Option::as_mut) else { return false };
-        known.users = known.users.saturating_sub(1);
-        known.users == 0
+        if let Some(at) = known.users.iter().position(|user| *user == thread) {
+            known.users.swap_remove(at);
+        }
+        known.users.is_empty()
     }
 
     /// Nothing refers to it any more.
     pub fn drop_lock(&mut self, id: LockId) {
         let Some(known) = self.locks.get_mut(id as usize).and_then(Option::take) else { return };
-        self.lock_ids.remove(&known.lock);
+        if self.lock_ids.get(&known.lock) == Some(&id) {
+            self.lock_ids.remove(&known.lock);
+        }
         if known.lock.is_alone() {
             self.nodes.remove(&class_of(&known.lock, id));
         }
@@ -162,16 +209,48 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_no_thread_keeps_in_mind_is_dropped() {
+    fn a_lock_is_left_once_no_thread_keeps_it_in_mind() {
         let mut names = Interned::default();
         let bare = || Lock { byte_offset: None, ..lock(Some("once"), 0) };
-        let id = names.lock(bare());
-        assert_eq!(names.lock(bare()), id);
-        assert!(!names.leave(id));
-        assert!(names.leave(id));
+        let id = names.keep(bare(), 1);
+        assert_eq!([1, 2].map(|thread| names.keep(bare(), thread)), [id, id]);
+        assert_eq!(names.keep(lock(None, 8), 2), id + 1);
+        assert_eq!((names.kept_by(1), names.kept_by(3)), (vec![id, id], vec![]));
+        assert_eq!([1, 3, 1, 1].map(|thread| names.leave(id, thread)), [false; 4]);
+        assert!(names.leave(id, 2));
         names.drop_lock(id);
         assert!(names.get(id).is_none());
         assert_ne!(names.lock(bare()), id);
+    }
+
+    #[test]
+    fn at_the_address_of_a_lock_whose_memory_nobody_keeps_any_more_is_another() {
+        let mut names = Interned::default();
+        let before = names.keep(lock(None, 8), 3);
+        assert_eq!(names.lock(lock(None, 8)), before, "no order names it");
+        for thread in [1, 2, 1] {
+            names.keep_memory(before, thread);
+        }
+        names.leave_memory(1);
+        assert_eq!((names.lock(lock(None, 8)), names.is_past(before)), (before, false));
+        names.leave_memory(2);
+        assert!(names.is_past(before));
+        assert_eq!(names.kept_by(3), [before], "whoever has it in mind goes on with it");
+        let next = names.lock(lock(None, 8));
+        assert_ne!((next, names.node(next)), (before, names.node(before)));
+        names.drop_lock(before);
+        assert_eq!((names.lock(lock(None, 8)), names.is_past(next)), (next, false));
+    }
+
+    #[test]
+    fn a_name_stays_whoever_keeps_the_memory() {
+        let mut names = Interned::default();
+        for known in [lock(Some("a"), 8), Lock { byte_offset: None, ..lock(Some("a"), 0) }] {
+            let id = names.lock(known.clone());
+            names.keep_memory(id, 1);
+            names.leave_memory(1);
+            assert_eq!((names.lock(known), names.is_past(id)), (id, false));
+        }
     }
 
     #[test]

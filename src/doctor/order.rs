@@ -10,6 +10,9 @@ use crate::agents::ThreadId;
 /// No more cycles are reported.
 const MOST_CYCLES: usize = 100;
 
+/// The steps that are tried on the ways around gates, of which there may be exponentially many.
+const MOST_TRIES: usize = 100_000;
+
 /// The number of sightings of one edge that differ in what else was held.
 const MOST_SIGHTINGS: usize = 16;
 
@@ -69,6 +72,19 @@ impl LockOrder {
         }
     }
 
+    /// Forgets the orders of these locks, but for those that a report tells of.
+    pub fn forget(&mut self, is_past: impl Fn(LockId) -> bool) {
+        let told: FxHashSet<_> = self.cycles().into_iter().flatten().map(|edge| (edge.from, edge.to)).collect();
+        for sightings in self.edges.values_mut() {
+            sightings.retain(|edge| told.contains(&(edge.from, edge.to)) || !(is_past(edge.from) || is_past(edge.to)));
+        }
+        self.edges.retain(|_, sightings| !sightings.is_empty());
+        self.after.clear();
+        for (from, to) in self.edges.keys() {
+            self.after.entry(*from).or_default().push(*to);
+        }
+    }
+
     /// The locks that a report may name.
     pub fn locks(&self) -> impl Iterator<Item = LockId> {
         let edges = self.edges.values().flatten().chain(self.within.values());
@@ -102,11 +118,12 @@ impl LockOrder {
         false
     }
 
-    /// For each edge in a cycle, the shortest cycle through it; each cycle once.
+    /// For each edge in a cycle, the shortest cycle through it, or another one if gates keep that from closing; each cycle once.
     pub fn cycles(&self) -> Vec<Vec<Edge>> {
         let mut starts: Vec<_> = self.edges.keys().copied().collect();
         starts.sort_unstable();
         let mut seen = FxHashSet::default();
+        let mut tries = MOST_TRIES;
         let mut cycles = Vec::new();
         // A node that leads nowhere is looked at once: without it a large graph in order would be searched from each of its edges.
         let alive = self.alive();
@@ -118,20 +135,53 @@ impl LockOrder {
                 continue;
             }
             let Some(mut nodes) = self.path(to, from, &alive) else { continue };
-            let mut key = nodes.clone();
-            key.sort_unstable();
-            if !seen.insert(key) {
-                continue;
-            }
-            // From the smallest, so that a report does not depend on the order of sightings in a table.
-            let least = nodes.iter().enumerate().min_by_key(|(_, node)| **node).map_or(0, |(index, _)| index);
-            nodes.rotate_left(least);
             let mut chosen = Vec::new();
-            if self.together(&nodes, &mut chosen) {
+            if !self.together(&nodes, &mut chosen) {
+                nodes = vec![from];
+                if !self.way_around(to, &mut nodes, &mut chosen, &alive, &mut tries) {
+                    continue;
+                }
+            }
+            nodes.sort_unstable();
+            if seen.insert(nodes) {
+                // From the smallest, so that a report does not depend on the order of sightings in a table.
+                let least = (0..chosen.len()).min_by_key(|index| chosen[*index].from).unwrap_or(0);
+                chosen.rotate_left(least);
                 cycles.push(chosen);
             }
         }
         cycles
+    }
+
+    /// The sightings of a cycle that goes on from the last of these nodes to the next and comes back to the first.
+    fn way_around(
+        &self,
+        next: NodeId,
+        nodes: &mut Vec<NodeId>,
+        chosen: &mut Vec<Edge>,
+        alive: &FxHashSet<NodeId>,
+        tries: &mut usize,
+    ) -> bool {
+        let pair = (nodes[nodes.len() - 1], next);
+        for edge in self.edges.get(&pair).into_iter().flatten() {
+            if *tries == 0 || chosen.iter().any(|other| other.shares_gate(edge)) {
+                continue;
+            }
+            *tries -= 1;
+            chosen.push(edge.clone());
+            if next == nodes[0] {
+                return true;
+            }
+            nodes.push(next);
+            let after = self.after.get(&next).into_iter().flatten();
+            let mut ways = after.filter(|way| alive.contains(way) && !nodes[1..].contains(way)).collect::<Vec<_>>();
+            if ways.drain(..).any(|way| self.way_around(*way, nodes, chosen, alive, tries)) {
+                return true;
+            }
+            nodes.pop();
+            chosen.pop();
+        }
+        false
     }
 
     /// The nodes that are left when those without a way in or out are taken away, again and again.
@@ -233,6 +283,18 @@ mod tests {
         assert!(order.cycles().is_empty());
         order.add(2, 1, edge(2, 1, &[8]));
         assert_eq!(order.cycles().len(), 1);
+    }
+
+    #[test]
+    fn a_longer_cycle_is_found_where_gates_keep_the_shorter_ones_from_closing() {
+        let mut order = LockOrder::default();
+        for (from, to, gate) in [(1, 2, 9), (2, 1, 9), (2, 3, 8), (3, 2, 8), (3, 1, 7), (1, 3, 7)] {
+            order.add(from, to, edge(from, to, &[gate]));
+        }
+        let nodes = |cycle: &Vec<Edge>| cycle.iter().map(|edge| edge.from).collect::<Vec<_>>();
+        assert_eq!(order.cycles().iter().map(nodes).collect::<Vec<_>>(), [[1, 2, 3]]);
+        order.add(1, 3, edge(1, 3, &[]));
+        assert_eq!(order.cycles().iter().map(nodes).collect::<Vec<_>>(), [vec![1, 2, 3], vec![1, 3]]);
     }
 
     #[test]

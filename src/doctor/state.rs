@@ -52,6 +52,8 @@ pub struct Knowledge {
     /// The names that are stuck now.
     pub(crate) stuck_names: FxHashSet<(u32, Box<[u16]>)>,
     pub(super) watched_outside: FxHashMap<LockId, Watched<Option<Outside>>>,
+    /// The locks that threads kept in mind when they ended.
+    pub(super) left: Vec<(LockId, ThreadId)>,
     pub(crate) trace: Trace,
     pub(crate) options: Options,
     last_wait: WaitNumber,
@@ -112,6 +114,7 @@ impl Knowledge {
             self.generation += 1;
             signals::disarm();
         }
+        self.leave_all(thread);
     }
 
     /// The thread is about to end, or has been terminated. Whoever runs a once releases nothing.
@@ -163,35 +166,6 @@ impl Knowledge {
     /// Whether there may be room for several: all who are in are in the way of the next together, and to be in for long is no fault.
     pub(crate) fn is_permit(&self, lock: LockId) -> bool {
         self.names.get(lock).is_some_and(|lock| lock.kind == "Semaphore")
-    }
-
-    /// A thread does not keep these locks in mind any more. Those that nobody does, and of which there is nothing to report, go; the
-    /// delay of those without namesakes becomes that of one class.
-    pub fn forget(&mut self, locks: &[LockId]) {
-        let used: FxHashSet<LockId> = self.used_locks();
-        for lock in locks {
-            if !self.names.leave(*lock) || used.contains(lock) {
-                continue;
-            }
-            if self.names.is_alone(*lock) {
-                let others = self.names.others();
-                self.contention.fold(self.names.node(*lock), self.names.node(others), others);
-            }
-            self.names.drop_lock(*lock);
-        }
-    }
-
-    fn used_locks(&self) -> FxHashSet<LockId> {
-        let ended = [&self.long_holds, &self.never_released, &self.leaks].into_iter().flatten().map(|hold| hold.lock);
-        let waits = self.waits.values().map(|wait| wait.lock);
-        let circles = self.deadlocks.iter().flat_map(|deadlock| &deadlock.waits).map(|step| step.lock);
-        let holds = self.tables.values().flat_map(HoldTable::read).map(|hold| hold.lock);
-        let slices = self.trace.slices.iter().map(|slice| slice.lock);
-        let stuck = self.stuck.iter().map(|stuck| stuck.lock);
-        // The counts of a name stay with it.
-        let named = self.contention.locks().filter(|lock| !self.names.is_alone(*lock));
-        let orders = self.order.locks().chain(named);
-        ended.chain(waits).chain(circles).chain(holds).chain(slices).chain(stuck).chain(orders).collect()
     }
 
     /// The watchdog looks at what is held.
@@ -278,7 +252,6 @@ impl Knowledge {
 #[cfg(test)]
 mod tests {
     use super::super::names::Lock;
-    use super::super::order::Edge;
     use super::super::testing;
     use super::*;
 
@@ -299,11 +272,6 @@ mod tests {
         assert!(state.long_holds.is_empty());
     }
 
-    /// A name of the process.
-    fn name(state: &mut Knowledge, name: &str) -> LockId {
-        state.names.lock(Lock { name: Some(name.into()), kind: "HeldLock".into(), byte_offset: None, address: 0 })
-    }
-
     #[test]
     fn a_lock_that_is_watched_moves_when_somebody_gets_in_and_not_when_somebody_gives_up() {
         for is_granted in [false, true] {
@@ -314,47 +282,6 @@ mod tests {
             state.end_wait(number, Some(Duration::ZERO), is_granted);
             let Watched { since: then, is_reported, .. } = state.watched[&64];
             assert_eq!((then == since, is_reported), (!is_granted, !is_granted), "granted: {is_granted}");
-        }
-    }
-
-    #[test]
-    fn names_in_an_order_are_kept_at_either_end_of_it_and_others_are_forgotten() {
-        let mut state = Knowledge::default();
-        let [outer, inner, other] = ["outer", "inner", "other"].map(|text| name(&mut state, text));
-        let [from, to] = [outer, inner].map(|lock| state.names.node(lock));
-        state.order.add(from, to, Edge { from: outer, to: inner, held: 1, locked: 2, thread: 0, gates: Vec::new() });
-        state.forget(&[outer, inner, other]);
-        let again = ["outer", "inner", "other"].map(|text| name(&mut state, text));
-        assert_eq!([again[0] == outer, again[1] == inner, again[2] == other], [true, true, false]);
-    }
-
-    #[test]
-    fn a_name_that_was_used_when_a_thread_forgot_it_is_forgotten_once_it_is_used_no_more() {
-        type Use = (&'static str, fn(&mut Knowledge, LockId), fn(&mut Knowledge));
-        let uses: [Use; 2] = [
-            (
-                "waited for",
-                |state, lock| _ = state.begin_wait(testing::wait(1, lock, 64, sync::now())),
-                |state| state.waits.clear(),
-            ),
-            (
-                "held",
-                |state, lock| {
-                    let slot = [1.0, f64::from(lock), 1.0, 0.0, 1.0, 8.0];
-                    state.tables.insert(1, HoldTable::with(slot));
-                },
-                |state| state.tables.clear(),
-            ),
-        ];
-        for (used, begin, end) in uses {
-            let mut state = Knowledge::default();
-            let lock = name(&mut state, "a");
-            begin(&mut state, lock);
-            state.forget(&[lock]);
-            assert_eq!(name(&mut state, "a"), lock, "{used}");
-            end(&mut state);
-            state.forget(&[lock]);
-            assert_ne!(name(&mut state, "a"), lock, "{used} no more");
         }
     }
 

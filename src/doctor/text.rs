@@ -77,7 +77,8 @@ impl Text<'_> {
 
     /// The path as seen from the folder.
     fn within<'p>(&self, path: &'p str) -> &'p str {
-        path.strip_prefix(self.folder).map_or(path, |path| path.trim_start_matches(['/', '\\']))
+        let inside = path.strip_prefix(self.folder).and_then(|rest| rest.strip_prefix(['/', '\\']));
+        inside.unwrap_or(path)
     }
 
     /// The first of them, and how many are left out.
@@ -316,12 +317,16 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_may_have_any_name() {
+    fn a_folder_may_have_any_name_and_another_that_begins_with_it_is_another() {
         let mut names = Interned::default();
-        let site = names.site(vec!["main (/My Program (2)/app.js:1:2)".into()]);
-        let mut text = Text { text: String::new(), names: &names, folder: "/My Program (2)" };
-        text.place("    held by  ", (0, site), "");
-        assert_eq!(text.text, "    held by   thread 0  main (app.js:1:2)\n");
+        for (file, shown) in
+            [("/My Program (2)/app.js", "app.js"), ("/My Program (2)-b/app.js", "/My Program (2)-b/app.js")]
+        {
+            let site = names.site(vec![format!("main ({file}:1:2)")]);
+            let mut text = Text { text: String::new(), names: &names, folder: "/My Program (2)" };
+            text.place("    held by  ", (0, site), "");
+            assert_eq!(text.text, format!("    held by   thread 0  main ({shown}:1:2)\n"));
+        }
     }
 
     #[test]

@@ -157,21 +157,30 @@ pub struct DoctorLock {
     pub class: u32,
 }
 
-/// The numbers of a lock.
+/// The numbers of a lock, which the thread keeps in mind.
 #[napi(catch_unwind)]
-pub fn doctor_lock(kind: String, address: f64, byte_offset: Option<f64>, name: Option<String>) -> DoctorLock {
+pub fn doctor_lock(
+    thread_id: u32,
+    kind: String,
+    address: f64,
+    byte_offset: Option<f64>,
+    name: Option<String>,
+) -> DoctorLock {
     let byte_offset = byte_offset.map(|offset| offset as u64);
     DOCTOR.with(|state| {
-        let id = state.names.lock(Lock { name, kind, byte_offset, address: address as usize });
+        let id = state.names.keep(Lock { name, kind, byte_offset, address: address as usize }, thread_id);
         DoctorLock { id, class: state.names.node(id) }
     })
 }
 
-/// One lock was locked while another was held, and `gates` too.
+/// One lock was locked while another was held, and `gates` too. The thread keeps the memory of the two.
 #[napi(catch_unwind)]
 pub fn doctor_edge(thread_id: u32, from: u32, to: u32, held: u32, locked: u32, gates: Vec<u32>) {
     DOCTOR.with(|state| {
         let (one, other) = (state.names.node(from), state.names.node(to));
+        for lock in [from, to] {
+            state.names.keep_memory(lock, thread_id);
+        }
         state.order.add(one, other, Edge { from, to, held, locked, thread: thread_id, gates });
     });
 }
@@ -259,8 +268,8 @@ pub fn doctor_note(wait: f64, facts: DoctorFacts) -> Option<String> {
 
 /// Locks that a thread does not keep in mind any more.
 #[napi(catch_unwind)]
-pub fn doctor_forget(locks: Vec<u32>) {
-    DOCTOR.with(|state| state.forget(&locks));
+pub fn doctor_forget(thread_id: u32, locks: Vec<u32>) {
+    DOCTOR.with(|state| state.forget(thread_id, &locks));
 }
 
 /// A wait is over. It is below 0 if it did not come to waiting.
