@@ -3,6 +3,7 @@
 const assert = require('node:assert/strict');
 const { mock, test } = require('node:test');
 const vm = require('node:vm');
+const clock = require('../../lib/load/clock.js');
 const { about, namedMutexes, sleep, withDoctor } = require('../helpers/doctor.js');
 const { watched } = require('../helpers/threads.js');
 const { needs } = require('../helpers/runtime.js');
@@ -57,6 +58,29 @@ likely('functions of another realm, as test runners make', () => {
   );
   return { locks: [a], ends: [inAnother(a)] };
 });
+
+test(
+  'also after a while in which nothing was waited for, so that nobody looked',
+  CHAINS,
+  watched(() =>
+    withDoctor(LONG, async () => {
+      const stops = new Promise((resolve) => {
+        mock.method(clock, 'clearInterval', (timer) => resolve(clearInterval(timer)), { times: 1 });
+      });
+      const [a, b] = namedMutexes(2);
+      await a.lockAsync();
+      const next = a.lockAsync();
+      a.unlock();
+      await next;
+      a.unlock();
+      await stops;
+      await assert.rejects(
+        b.executeLocked(async () => b.executeLocked(() => {})),
+        DeadlockError,
+      );
+    }),
+  ),
+);
 
 likely('while a test has put timers and a clock of its own in their places', () => {
   const [a] = namedMutexes(1);

@@ -93,6 +93,18 @@ for (const [who, take] of Object.entries(holders)) {
     }),
   );
 
+  test(
+    `${who}: downgrade() lets a reader of the same event loop in`,
+    watched(async () => {
+      const { rw } = createRwLock();
+      const hold = take.write(rw);
+      const read = rw.read.acquireAsync();
+      hold.downgrade();
+      assert.equal((await read).unlock(), true);
+      hold.unlock('read');
+    }),
+  );
+
   test(`${who}: tryUpgrade() is false beside another reader of the same thread`, () => {
     const { rw } = createRwLock();
     const hold = take.read(rw);
