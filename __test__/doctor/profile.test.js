@@ -289,10 +289,11 @@ test(
 );
 
 test(
-  'the trace has its contended holds and unlocks without the option of contention, too',
+  'the trace has its contended holds and unlocks without the option of contention, too, and the report counts none',
   watched(() =>
     withDoctor({ ...ON, contention: false }, async (doctor) => {
       await contend(namedMutexes(1)[0]);
+      assert.deepEqual(doctor.report().contention, []);
       const file = path.join(folder, 'uncounted.json');
       doctor.writeTrace(file);
       const { traceEvents } = JSON.parse(fs.readFileSync(file, 'utf8'));

@@ -82,16 +82,21 @@ impl Contention {
         self.unlocks.insert(address, unlock);
     }
 
-    /// A wait is over. Returns the unlock that ended it, if that is known.
-    pub fn end(&mut self, wait: &TrackedWait, node: NodeId, waited: Duration, is_granted: bool) -> Option<Unlock> {
+    /// The unlock that has ended a wait, if that is known.
+    pub fn ended_by(&self, wait: &TrackedWait, is_granted: bool) -> Option<Unlock> {
+        self.unlocks.get(&wait.address).copied().filter(|unlock| is_granted && unlock.at >= wait.since)
+    }
+
+    /// Counts a wait that is over.
+    pub fn count(&mut self, wait: &TrackedWait, node: NodeId, waited: Duration, unlock: Option<Unlock>) {
         let contended = self.nodes.entry(node).or_insert_with(|| Contended::of(wait.lock));
         let delay = Delay { waits: 1, total: waited };
         contended.all += delay;
         contended.longest = contended.longest.max(waited);
         *contended.waiters.entry((wait.thread, wait.site)).or_default() += delay;
-        let unlock = *self.unlocks.get(&wait.address).filter(|unlock| is_granted && unlock.at >= wait.since)?;
-        *contended.unlockers.entry(unlock.place).or_default() += delay;
-        Some(unlock)
+        if let Some(unlock) = unlock {
+            *contended.unlockers.entry(unlock.place).or_default() += delay;
+        }
     }
 
     /// Adds the counts of a class to those of another.
@@ -144,7 +149,8 @@ mod tests {
         for (since, is_granted, is_ended_by_it) in
             [(now - MS, true, true), (now, true, true), (now - MS, false, false), (now + MS, true, false)]
         {
-            let unlock = contention.end(&wait(1, since), 1, MS, is_granted);
+            let unlock = contention.ended_by(&wait(1, since), is_granted);
+            contention.count(&wait(1, since), 1, MS, unlock);
             assert_eq!(unlock.is_some(), is_ended_by_it, "granted: {is_granted}");
         }
         let [contended] = contention.sorted()[..] else { panic!("it is one class") };
@@ -159,7 +165,8 @@ mod tests {
             let mut contention = Contention::default();
             contention.unlocking(64, Unlock { place: (9, 9), at: now });
             for (thread, node, waited) in [(1, 1, 7), (1, 2, 3), (2, 2, 4)] {
-                contention.end(&wait(thread, now), node, waited * MS, true);
+                let unlock = contention.ended_by(&wait(thread, now), true);
+                contention.count(&wait(thread, now), node, waited * MS, unlock);
             }
             for _ in 0..2 {
                 contention.fold(from, to, 6);
@@ -174,6 +181,7 @@ mod tests {
     #[test]
     fn what_was_counted_for_a_lock_that_is_forgotten_stays_with_its_name_or_becomes_that_of_all_such() {
         let mut state = Knowledge::default();
+        state.options.counts = true;
         let mut lock = |name: Option<&str>, address| {
             let name = name.map(str::to_owned);
             state.names.keep(Lock { name, kind: "Mutex".into(), byte_offset: Some(0), address }, 1)

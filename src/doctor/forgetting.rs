@@ -126,6 +126,7 @@ mod tests {
     #[test]
     fn locks_of_threads_that_have_ended_are_told_of_until_they_are_many() {
         let mut state = Knowledge::default();
+        state.options.counts = true;
         let shared = contended(&mut state, 0, 8);
         let first = contended(&mut state, 1, 16);
         assert_eq!(contended(&mut state, 1, 8), shared);

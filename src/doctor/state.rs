@@ -23,6 +23,8 @@ pub struct Options {
     pub stuck: Option<Duration>,
     /// For how long a wait lasts until it is likely that it never ends; `None`: nobody looks.
     pub likely: Option<Duration>,
+    /// Whether the report tells of contention.
+    pub counts: bool,
     /// Whether slices for a trace are kept.
     pub traces: bool,
     /// Whether a signal that does nothing else asks for the report.
@@ -217,7 +219,10 @@ impl Knowledge {
         }
         let Some(waited) = waited.filter(|_| wait.is_counted) else { return };
         let node = self.names.node(wait.lock);
-        let freed = self.contention.end(&wait, node, waited, is_granted);
+        let freed = self.contention.ended_by(&wait, is_granted);
+        if self.options.counts {
+            self.contention.count(&wait, node, waited, freed);
+        }
         if self.options.traces {
             let end = sync::now();
             let begin = end.checked_sub(waited).unwrap_or(wait.since);

@@ -60,6 +60,8 @@ pub struct DoctorOptions {
     pub stuck_ms: f64,
     /// A wait that has lasted so long in a circle is in a deadlock, probably.
     pub likely_ms: f64,
+    /// Whether the report tells of contention.
+    pub contention: bool,
     /// Whether slices for a trace are kept.
     pub trace: bool,
     /// Whether the thread tells what it holds.
@@ -93,6 +95,7 @@ pub fn doctor_start(env: Env, thread_id: u32, slots: Unknown, now: f64, options:
         long_hold: duration(options.long_hold_ms).unwrap_or(Duration::MAX),
         stuck: duration(options.stuck_ms),
         likely: duration(options.likely_ms),
+        counts: options.contention,
         traces: options.trace,
         may_ask: options.may_ask,
         forwarder: options.forwarder,
