@@ -14,6 +14,7 @@ const NO_USERS = [400, { code: 9, error: 'etcdserver: authentication is not enab
 const DENIED = [403, { code: 7, error: 'etcdserver: permission denied' }];
 const LATE = [503, { code: 14, error: 'etcdserver: request timed out' }];
 const NO_LEADER = [503, { code: 14, error: 'etcdserver: no leader' }];
+const HALF = [200, { done: true }, 'is cut off'];
 const FULL = [400, { code: 8, error: 'etcdserver: mvcc: database space exceeded' }];
 
 /** A member that gives these answers, by path, the last of them for ever; `calls` has what it was asked, and with which token. */
@@ -24,8 +25,11 @@ async function startMember(t, answers) {
     const path = request.url.slice('/v3/'.length);
     member.calls.push([path, request.headers.authorization]);
     const list = answers[path];
-    const [status, answer] = list.length > 1 ? list.shift() : list[0];
-    response.writeHead(status).end(typeof answer === 'string' ? answer : JSON.stringify(answer));
+    const [status, answer, isCutOff] = list.length > 1 ? list.shift() : list[0];
+    const text = typeof answer === 'string' ? answer : JSON.stringify(answer);
+    response.writeHead(status, { 'content-length': text.length });
+    if (isCutOff) response.write(text.slice(1), () => response.destroy());
+    else response.end(text);
   });
   return member;
 }
@@ -71,6 +75,7 @@ const PASSED = {
   'what a proxy says': [[502, '<html>'], false, true, { isFinal: false, message: /no etcd.*502/ }],
   'what is no etcd': [[404, '<html>'], false, false, { isFinal: true, message: /no etcd.*404/ }],
   'that the user may not': [DENIED, false, false, { isFinal: true, message: /permission denied/ }],
+  'with half an answer': [HALF, false, false, { code: 'ECONNRESET' }],
   'that its disk is full': [FULL, false, false, { isFinal: true, message: /NOSPACE/ }],
 };
 
