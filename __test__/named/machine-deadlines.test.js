@@ -2,9 +2,10 @@
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
+const { setTimeout: sleep } = require('node:timers/promises');
 const { LockManager } = require('../..');
-const { startBusyActor } = require('../helpers/actors.js');
-const { modesOf, rowsOf } = require('../helpers/names.js');
+const { startActors, startBusyActor } = require('../helpers/actors.js');
+const { modesOf, pendingFor, rowsOf } = require('../helpers/names.js');
 const { holdIn, requestIn, startPeers, unlockIn } = require('../helpers/peers.js');
 const { watched } = require('../helpers/threads.js');
 
@@ -79,6 +80,51 @@ for (const [way, { names, timeout, begin, during }] of Object.entries(WAYS)) {
     );
   }
 }
+
+test(
+  'the time that passes in the process is none that a blocked thread waits for another process',
+  watched(async (t, threads) => {
+    const [timeout, spent] = [60_000, 100];
+    const { directory, manager } = await startPeers(t, 0);
+    const [worker] = await startActors(threads, 1);
+    await worker.do((here, directory) => {
+      const { binding } = here.require('../../lib/engine/thread.js');
+      here.manager = new here.sablock.LockManager({ directory });
+      const { lockFile } = binding;
+      binding.lockFile = (...args) => {
+        const [, name, , limit] = args;
+        here.limits[name] = limit;
+        // The try before the wait, as if another process held it.
+        return limit === 0 ? binding.TIMED_OUT : lockFile(...args);
+      };
+    }, directory);
+    for (const verb of ['requestSync', 'acquire']) {
+      for (const names of ['b', ['a', 'b']]) {
+        const held = await manager.acquireAsync('b');
+        const limits = worker.do(
+          async (here, verb, names, timeout) => {
+            here.limits = {};
+            const lock = await here.manager[verb](
+              names,
+              { timeout },
+              ...(verb.startsWith('request') ? [() => {}] : []),
+            );
+            lock?.unlock();
+            return here.limits;
+          },
+          verb,
+          names,
+          timeout,
+        );
+        await pendingFor(threads, 'b', 1, manager);
+        await sleep(spent);
+        held.unlock();
+        const { b } = await limits;
+        assert.ok(b > 0 && b <= timeout - spent, `${verb} of ${names}: ${b} ms`);
+      }
+    }
+  }),
+);
 
 test(
   'a time that no clock can count waits for ever',

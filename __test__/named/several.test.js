@@ -38,6 +38,20 @@ test('a request for several names gets an array of locks in the order asked for,
   }
 });
 
+test('names that are one as text are one lock, by every verb', async (t) => {
+  const names = [7, '7', { toString: () => '7' }, '8'];
+  const options = { timeout: 5000 };
+  const count = (all) => all.length;
+  const end = (held) => held.unlock() && held.locks.length;
+  for (const scope of [{}, { directory: createFolder(t) }]) {
+    const manager = new LockManager({ ...scope, allowMainThread: true });
+    assert.equal(await manager.request(names, options, count), 2);
+    assert.equal(manager.requestSync(names, options, count), 2);
+    assert.equal(end(await manager.acquireAsync(names, options)), 2);
+    assert.equal(end(manager.acquire(names, options)), 2);
+  }
+});
+
 test('it is all or none: while one is missing, the others are held for it, and show as pending', async (t) => {
   for (const manager of scopes(t)) {
     const held = await hold('2', {}, manager);
