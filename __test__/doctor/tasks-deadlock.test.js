@@ -418,3 +418,19 @@ test(
     }),
   ),
 );
+
+test(
+  'names that differ in half a pair of surrogates are two locks',
+  CHAINS,
+  watched(() =>
+    withDoctor({ ...LONG, throwOnDeadlock: false }, async (doctor) => {
+      const [one, other] = ['\ud800', '\ud801'];
+      const held = await locks.acquireAsync(other);
+      const nested = locks.request(one, () => locks.request(other, () => {}));
+      await sleep(3 * LONG.likelyMs);
+      held.unlock();
+      await nested;
+      assert.deepEqual(doctor.report().deadlocks, []);
+    }),
+  ),
+);

@@ -3,7 +3,7 @@
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
-const { Condition, LockManager } = require('../..');
+const { Condition, LockManager, Semaphore } = require('../..');
 const { startActors } = require('../helpers/actors.js');
 const { DOCTOR, about, namedMutexes, sleep, withDoctor } = require('../helpers/doctor.js');
 const { holdIn, startPeers, unlockIn } = require('../helpers/peers.js');
@@ -498,6 +498,25 @@ test(
         await worker.terminate();
       }
       assert.deepEqual(doctor.report().lockOrder, []);
+    }),
+  ),
+);
+
+test(
+  'who waits for a permit beside its own is in no deadlock while a thread without the doctor has the other',
+  CHAINS,
+  watched((_, threads) =>
+    withDoctor(QUIET, async (doctor) => {
+      const pool = new Semaphore(new SharedArrayBuffer(4), 0, 2, { name: 'pool' });
+      const [worker] = await startActors(threads, 1, pool.buffer);
+      await worker.do((here) => {
+        here.permit = new here.sablock.Semaphore(here.buffer, 0, 2).tryAcquire();
+      });
+      const nested = pool.execute(() => pool.execute(() => {}));
+      await sleep(3 * QUIET.likelyMs);
+      await worker.do((here) => here.permit.release());
+      await nested;
+      assert.deepEqual(doctor.report().deadlocks, []);
     }),
   ),
 );

@@ -4,7 +4,8 @@ const PROCESS = process.pid;
 /** The row of a thread's waits, and that of its holds. */
 const rows = (threadId) => ({ wait: 2 * threadId + 1, hold: 2 * threadId + 2 });
 
-const nameOf = ({ name, kind, byteOffset }) => (name === null ? `${kind} at byte ${byteOffset}` : `${kind} ${name}`);
+const nameOf = ({ name, kind, byteOffset }) =>
+  name === null ? kind + (byteOffset === null ? '' : ` at byte ${byteOffset}`) : `${kind} ${name}`;
 
 /**
  * Slices of one row are one inside of the other. Those that overlap another without that are of tasks: they get asynchronous rows.

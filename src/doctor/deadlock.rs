@@ -7,22 +7,30 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::holds::{HeldBy, HoldSerial};
 use super::state::Knowledge;
-use super::waits::{Deadlock, TrackedWait, WaitNumber, WaitStep};
+use super::waits::{Deadlock, TrackedWait, WaitNumber, WaitStep, Watched};
 use crate::agents::ThreadId;
 use crate::sync;
 
+/// The threads that have permits of each semaphore that somebody waits for.
+pub type PermitHolders = FxHashMap<usize, Vec<ThreadId>>;
+
 impl Knowledge {
     /// The functions of these holds await a wait. Returns the deadlock that it is in as JSON, if one is known.
-    pub fn note_awaiting(&mut self, number: WaitNumber, awaiting: Vec<HoldSerial>) -> Option<String> {
+    pub fn note_awaiting(
+        &mut self,
+        number: WaitNumber,
+        awaiting: Vec<HoldSerial>,
+        permits: &PermitHolders,
+    ) -> Option<String> {
         let likely = self.options.likely;
         let wait = self.waits.get_mut(&number)?;
         wait.awaiting = awaiting;
         let index = if wait.is_blocking {
-            self.note_deadlock(number, &|wait, _| wait.is_blocking, true)?
+            self.note_deadlock(number, permits, None)?
         } else {
             let age = likely.filter(|age| sync::since(wait.since) >= *age)?;
             wait.is_asked = true;
-            self.note_deadlock(number, &|wait, scene| scene.is_old(wait, age), false)?
+            self.note_deadlock(number, permits, Some(age))?
         };
         let was_reported = std::mem::replace(&mut self.deadlocks[index].is_reported, true);
         let deadlock = &self.deadlocks[index];
@@ -30,16 +38,12 @@ impl Knowledge {
         Some(self.deadlock_json(deadlock, was_reported, is_newest))
     }
 
-    /// Notes the deadlock that a wait is in. Returns its place in the list.
-    fn note_deadlock(
-        &mut self,
-        number: WaitNumber,
-        may_be: &dyn Fn(&TrackedWait, &Scene) -> bool,
-        is_certain: bool,
-    ) -> Option<usize> {
-        let scene = Scene::new(self);
-        let stuck = scene.never_ending(may_be);
-        Some(self.note_circle(scene.circle(number, &stuck)?, is_certain))
+    /// Notes the deadlock that a wait is in: a likely one of waits of this age, or a certain one of blocked threads. Returns its place in the
+    /// list.
+    fn note_deadlock(&mut self, number: WaitNumber, permits: &PermitHolders, age: Option<Duration>) -> Option<usize> {
+        let scene = Scene::new(self, permits, age);
+        let circle = scene.circle(number, &scene.never_ending())?;
+        Some(self.note_circle(circle, age.is_none()))
     }
 
     fn note_circle(&mut self, waits: Vec<WaitStep>, is_certain: bool) -> usize {
@@ -54,13 +58,13 @@ impl Knowledge {
     }
 
     /// Looks for deadlocks among waits that have lasted for long. Returns whether there was a new one.
-    pub(super) fn find_old_deadlocks(&mut self) -> bool {
+    pub(super) fn find_old_deadlocks(&mut self, permits: &PermitHolders) -> bool {
         let Some(age) = self.options.likely else { return false };
         if !self.waits.values().any(|wait| wait.is_endless && sync::since(wait.since) >= age) {
             return false;
         }
-        let scene = Scene::new(self);
-        let stuck = scene.never_ending(&|wait, scene| scene.is_old(wait, age));
+        let scene = Scene::new(self, permits, Some(age));
+        let stuck = scene.never_ending();
         let circles: Vec<_> = stuck.iter().filter_map(|number| scene.circle(*number, &stuck)).collect();
         let known = self.deadlocks.len();
         for circle in circles {
@@ -73,6 +77,9 @@ impl Knowledge {
 /// All waits and holds, at one instant.
 struct Scene<'a> {
     state: &'a Knowledge,
+    permits: &'a PermitHolders,
+    /// For how long all must have lasted; `None`: only threads that are blocked count, which need no time.
+    age: Option<Duration>,
     holds: FxHashMap<usize, Vec<HeldBy>>,
     /// The waits that block each thread, and those that the function of each hold awaits.
     blocked: FxHashMap<ThreadId, Vec<WaitNumber>>,
@@ -80,9 +87,15 @@ struct Scene<'a> {
 }
 
 impl<'a> Scene<'a> {
-    fn new(state: &'a Knowledge) -> Self {
-        let mut scene =
-            Self { state, holds: FxHashMap::default(), blocked: FxHashMap::default(), awaited: FxHashMap::default() };
+    fn new(state: &'a Knowledge, permits: &'a PermitHolders, age: Option<Duration>) -> Self {
+        let mut scene = Self {
+            state,
+            permits,
+            age,
+            holds: FxHashMap::default(),
+            blocked: FxHashMap::default(),
+            awaited: FxHashMap::default(),
+        };
         for held in state.holds() {
             scene.holds.entry(held.1.address).or_default().push(held);
         }
@@ -97,8 +110,10 @@ impl<'a> Scene<'a> {
         scene
     }
 
-    /// Whether it has lasted for long, and is still awaited by whom it was said to be. A thread that is blocked cannot ask.
-    fn is_old(&self, wait: &TrackedWait, age: Duration) -> bool {
+    /// Whether it blocks a thread, or has lasted for long and is still awaited by whom it was said to be. A thread that is blocked
+    /// cannot ask.
+    fn counts(&self, wait: &TrackedWait) -> bool {
+        let Some(age) = self.age else { return wait.is_blocking };
         let is_known = wait.is_blocking || wait.is_asked || self.blocked.contains_key(&wait.thread);
         is_known && sync::since(wait.since) >= age
     }
@@ -116,6 +131,21 @@ impl<'a> Scene<'a> {
             && !fault!(NoReaderIsBehindAWriter)
     }
 
+    /// Whether nobody has permits but those who tell of it, nor had any lately: one that was given back may be on its way to the
+    /// wait.
+    fn are_permits_known(&self, address: usize) -> bool {
+        let Some(threads) = self.permits.get(&address) else { return false };
+        let known = self.holds.get(&address).map_or(&[][..], Vec::as_slice);
+        let is_known = |thread| known.iter().any(|(holder, _)| holder == thread);
+        let is_old = |age| {
+            let watched = self.state.watched.get(&address);
+            watched.is_some_and(|Watched { holder, since, .. }| {
+                2 * sync::since(*since) >= age && holder.iter().all(|(thread, _)| threads.contains(thread))
+            })
+        };
+        threads.iter().all(is_known) && self.age.is_none_or(is_old)
+    }
+
     /// The waits before whose end a hold cannot end: its thread is blocked, or its function awaits them.
     fn keepers(&self, (thread, hold): &HeldBy) -> impl Iterator<Item = &WaitNumber> {
         let blocked = self.blocked.get(thread).into_iter().flatten();
@@ -123,11 +153,10 @@ impl<'a> Scene<'a> {
     }
 
     /// The waits of which none can end unless another one does first.
-    fn never_ending(&self, may_be: &dyn Fn(&TrackedWait, &Self) -> bool) -> FxHashSet<WaitNumber> {
+    fn never_ending(&self) -> FxHashSet<WaitNumber> {
         let waits = &self.state.waits;
-        let endless = waits
-            .iter()
-            .filter(|(_, wait)| (wait.is_endless || fault!(TimedWaitCountsAsEndless)) && may_be(wait, self));
+        let endless =
+            waits.iter().filter(|(_, wait)| (wait.is_endless || fault!(TimedWaitCountsAsEndless)) && self.counts(wait));
         let mut left: FxHashSet<WaitNumber> = endless.map(|(number, _)| *number).collect();
         loop {
             let is_kept = |held: &HeldBy| self.keepers(held).any(|keeper| left.contains(keeper));
@@ -135,7 +164,7 @@ impl<'a> Scene<'a> {
                 let wait = &waits[number];
                 let mut holds = self.in_the_way(wait).peekable();
                 if self.state.is_permit(wait.lock) && !fault!(OnePermitInTheWayIsEnough) {
-                    holds.peek().is_some() && holds.all(is_kept)
+                    self.are_permits_known(wait.address) && holds.peek().is_some() && holds.all(is_kept)
                 } else {
                     holds.any(is_kept)
                 }
@@ -222,7 +251,12 @@ mod tests {
         }
 
         fn is_deadlocked(&mut self, wait: WaitNumber) -> bool {
-            self.0.note_awaiting(wait, Vec::new()).is_some()
+            self.is_deadlocked_among(wait, &[1, 2])
+        }
+
+        fn is_deadlocked_among(&mut self, wait: WaitNumber, holders: &[ThreadId]) -> bool {
+            let permits = FxHashMap::from_iter([(8, holders.to_vec())]);
+            self.0.note_awaiting(wait, Vec::new(), &permits).is_some()
         }
     }
 
@@ -279,6 +313,8 @@ mod tests {
         let wait = process.blocks(3, permits, true, true);
         assert!(!process.is_deadlocked(wait));
         process.blocks(2, mutex, true, true);
+        assert!(!process.is_deadlocked_among(wait, &[1, 2, 4]), "a thread that tells nothing has one");
+        assert!(process.0.note_awaiting(wait, Vec::new(), &PermitHolders::default()).is_none(), "it was granted");
         assert!(process.is_deadlocked(wait));
     }
 }

@@ -23,8 +23,9 @@ mod waits;
 mod watchdog;
 
 pub use holds::{HoldTable, SLOT_LENGTH, SLOTS};
-pub use names::Lock;
+pub use names::{Lock, text_of};
 pub use order::{Edge, LockOrder};
 pub use state::{Doctor, Options};
+pub use stuck::{look, permit_holders};
 pub use waits::{Outside, TrackedWait};
 pub use watchdog::watch;

@@ -50,6 +50,18 @@ enum Class {
     Alone(LockId),
 }
 
+/// A name as reports show it. Two names are two texts, also if a half of a pair of surrogates stands alone in them.
+pub fn text_of(name: &[u16]) -> String {
+    let mut text = String::with_capacity(name.len());
+    for letter in char::decode_utf16(name.iter().copied()) {
+        match letter {
+            Ok(letter) => text.push(letter),
+            Err(half) => text.push_str(&format!("\u{fffd}{:x}", half.unpaired_surrogate())),
+        }
+    }
+    text
+}
+
 /// A lock that is known.
 struct Known {
     lock: Lock,
@@ -251,6 +263,13 @@ mod tests {
             names.leave_memory(1);
             assert_eq!((names.lock(known), names.is_past(id)), (id, false));
         }
+    }
+
+    #[test]
+    fn names_that_differ_in_half_a_pair_are_two_texts() {
+        let units = |text: &str| text.encode_utf16().collect::<Vec<u16>>();
+        assert_eq!(text_of(&units("a\u{1f512}")), "a\u{1f512}");
+        assert_eq!([0xd800, 0xdfff].map(|half| text_of(&[97, half])), ["a\u{fffd}d800", "a\u{fffd}dfff"]);
     }
 
     #[test]

@@ -170,6 +170,11 @@ impl Knowledge {
         self.names.get(lock).is_some_and(|lock| lock.kind == "Semaphore")
     }
 
+    /// Whether anybody waits for permits.
+    pub fn awaits_permits(&self) -> bool {
+        self.waits.values().any(|wait| self.is_permit(wait.lock))
+    }
+
     /// The watchdog looks at what is held.
     pub(crate) fn tick(&mut self) {
         let now = sync::now();

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use super::deadlock::PermitHolders;
 use super::holds::SuspectHold;
-use super::names::{Lock, LockId, ThreadSite};
+use super::names::{Lock, LockId, ThreadSite, text_of};
 use super::state::Knowledge;
 use super::waits::{Stuck, TrackedWait, Watched};
 use crate::agents::ThreadId;
@@ -42,6 +43,12 @@ pub fn look(engine: &Engine, locks: &[&'static dyn Primitive]) -> Vec<Seen> {
         all.push(Seen { primitive, place, view, holders });
     }
     all
+}
+
+/// The holders of the permits among them.
+pub fn permit_holders(seen: &[Seen]) -> PermitHolders {
+    let shared = seen.iter().filter(|lock| lock.view.owner.is_none());
+    shared.map(|lock| (lock.place.address(), lock.holders.iter().map(|(thread, _)| *thread).collect())).collect()
 }
 
 impl Knowledge {
@@ -91,7 +98,7 @@ impl Knowledge {
             let key = (space, name);
             if !before.contains(&key) {
                 is_news = true;
-                let known = Some(String::from_utf16_lossy(&key.1));
+                let known = Some(text_of(&key.1));
                 let kind = "HeldLock".into();
                 let lock = self.names.lock(Lock { name: known, kind, byte_offset: None, address: space as usize });
                 let holders = self.holders_of(lock, holders.iter().map(|holder| holder.thread));

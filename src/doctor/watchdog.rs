@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::signals;
 use super::state::Doctor;
-use super::stuck::look;
+use super::stuck::{look, permit_holders};
 use super::waits::Outside;
 use crate::clients::Names;
 use crate::engine::Primitive;
@@ -43,6 +43,7 @@ pub fn watch(
                 (names.queued(), told.collect())
             });
             let seen = look(names.engine(), locks);
+            let permits = permit_holders(&seen);
             let came = doctor.with(|state| {
                 if state.generation != generation {
                     return None;
@@ -54,7 +55,7 @@ pub fn watch(
                     is_news |= state.watch_names(queued);
                     is_news |= state.watch_outside(told);
                 }
-                is_news |= state.find_old_deadlocks();
+                is_news |= state.find_old_deadlocks(&permits);
                 let came = signals::take();
                 let text = match came.last() {
                     Some(signal) => state.text_on(*signal),

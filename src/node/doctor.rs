@@ -16,7 +16,10 @@ use super::handles::{check, reference};
 use super::process::{engine, names};
 use super::views::TypedArray;
 use crate::agents::ThreadId;
-use crate::doctor::{Doctor, Edge, HoldTable, Lock, Options, Outside, SLOT_LENGTH, SLOTS, TrackedWait, watch};
+use crate::doctor::{
+    Doctor, Edge, HoldTable, Lock, Options, Outside, SLOT_LENGTH, SLOTS, TrackedWait, look, permit_holders, text_of,
+    watch,
+};
 use crate::engine::Primitive;
 use crate::primitives::mutex::MUTEX;
 use crate::primitives::once::ONCE;
@@ -167,8 +170,9 @@ pub fn doctor_lock(
     kind: String,
     address: f64,
     byte_offset: Option<f64>,
-    name: Option<String>,
+    name: Option<Utf16String>,
 ) -> DoctorLock {
+    let name = name.map(|units| text_of(&units));
     let byte_offset = byte_offset.map(|offset| offset as u64);
     DOCTOR.with(|state| {
         let id = state.names.keep(Lock { name, kind, byte_offset, address: address as usize }, thread_id);
@@ -255,6 +259,9 @@ pub struct DoctorFacts {
 /// Notes facts of a wait. Returns the deadlock that it is known to be in as JSON, if it is told who awaits it.
 #[napi(catch_unwind)]
 pub fn doctor_note(wait: f64, facts: DoctorFacts) -> Option<String> {
+    // Looked at before: see `watch`.
+    let needs_permits = facts.awaiting.is_some() && DOCTOR.with(|state| state.awaits_permits());
+    let seen = if needs_permits { look(engine(), &LOCKS) } else { Vec::new() };
     DOCTOR.with(|state| {
         let number = wait as u64;
         let wait = state.waits.get_mut(&number)?;
@@ -265,7 +272,7 @@ pub fn doctor_note(wait: f64, facts: DoctorFacts) -> Option<String> {
             wait.outside = Some(outside(client, pid, (held_ms >= 0.0).then_some(held_ms)));
         }
         let serials = facts.awaiting?.into_iter().map(|serial| serial as u64).collect();
-        state.note_awaiting(number, serials)
+        state.note_awaiting(number, serials, &permit_holders(&seen))
     })
 }
 
