@@ -1,6 +1,7 @@
 // `onAbandoned` repairs what a thread that ended has left, before anybody else sees it.
 
 const assert = require('node:assert/strict');
+const diagnostics = require('node:diagnostics_channel');
 const { test } = require('node:test');
 const { setImmediate: nextTurn } = require('node:timers/promises');
 const { Condition, Mutex } = require('../..');
@@ -8,7 +9,7 @@ const { endings } = require('../helpers/endings.js');
 const { createHeld } = require('../helpers/held.js');
 const expected = require('../helpers/expected.js');
 const { createMutex, OFFSET, overwrite } = require('../helpers/memory.js');
-const { listen } = require('../helpers/messages.js');
+const { listen, subscribe } = require('../helpers/messages.js');
 const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
 
@@ -20,6 +21,17 @@ const createAbandoned = async (threads, onAbandoned) => {
   const { buffer, holder } = await createHeld(threads);
   await terminate.end(holder);
   return new Mutex(buffer, OFFSET, { allowMainThread: true, onAbandoned });
+};
+
+/** Collects of each wait that is published as acquired whether this thread holds the lock meanwhile. */
+const listenToHolds = (t) => {
+  const holds = [];
+  const note = ({ lock, outcome }) => {
+    if (outcome === 'acquired') holds.push(lock.isHeldByThisThread);
+  };
+  subscribe('sablock:contended', note);
+  t.after(() => diagnostics.unsubscribe('sablock:contended', note));
+  return holds;
 };
 
 /** Each way to acquire: `run` calls `inside` once the mutex is held, and has freed it when it is done. */
@@ -196,6 +208,7 @@ for (const verb of ['lockAsync', 'acquireAsync', 'executeLocked']) {
     needs('prompt ends'),
     watched(async (t, threads) => {
       const messages = listen(t, 'sablock:abandoned');
+      const holds = listenToHolds(t);
       const error = new Error('Cannot be repaired');
       const repairing = await createAbandoned(threads, () => {
         throw error;
@@ -209,6 +222,7 @@ for (const verb of ['lockAsync', 'acquireAsync', 'executeLocked']) {
       await assert.rejects(waiting, (thrown) => thrown === error);
       assert.deepEqual([holding.isLocked, holding.inspect().abandoned], [false, true]);
       assert.equal(messages.length, 1);
+      assert.deepEqual(holds, [], 'it was not acquired');
     }),
   );
 }
@@ -220,7 +234,8 @@ for (const [verb, hold] of ['wait', 'waitAsync'].flatMap((each) => [
   test(
     `locking again after Condition.${verb}() by ${hold}() runs onAbandoned, and is rejected with what it throws`,
     needs('prompt ends'),
-    watched(async (_, threads) => {
+    watched(async (t, threads) => {
+      const holds = listenToHolds(t);
       const { buffer, mutex } = createMutex();
       const [dying] = await threads.puppets(1, buffer);
       const error = new Error('Cannot be repaired');
@@ -258,6 +273,7 @@ for (const [verb, hold] of ['wait', 'waitAsync'].flatMap((each) => [
       await assert.rejects(waitWhileHolderEnds(second), (thrown) => thrown === error);
       assert.equal(mutex.isLocked, false);
       assert.equal(mutex.inspect().abandoned, true);
+      assert.ok(!holds.includes(false), 'what is published as acquired is held');
       if (held === true) return;
       // Its guard has nothing to free: the hold of the next one stays.
       assert.equal(held.locked, false);

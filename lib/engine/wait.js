@@ -43,7 +43,8 @@ class LockWait extends PendingWait {
     try {
       this.#settle(status);
     } finally {
-      this.watch?.end(status);
+      // A grant that went back has ended by an error, which is not published.
+      this.watch?.end(this.isGivenBack ? undefined : status);
     }
   }
 
