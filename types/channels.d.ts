@@ -48,8 +48,9 @@ export interface DiagnosticsMessages {
   /**
    * A wait for a lock, for permits or for the turn of a {@link Once} is over, unless by an error. Published to those who were
    * subscribed when it began. Waits for latches, events, barriers and conditions are not: they wait for something to happen,
-   * not for others. A request for several names publishes a message for each name that it had to wait for. For a name in a
-   * store, only a wait behind this process's own requests is published.
+   * not for others. A request for several names publishes a message for each name that it had to wait for. A
+   * {@link lockAll} publishes one for each lock that it had to wait for, once it is over itself, with its own outcome. For a name
+   * in a store, only a wait behind this process's own requests is published.
    */
   'sablock:contended': DiagnosticsSubject & {
     /** `'blocking'`: this thread has slept. `'async'`: a promise was pending. */

@@ -215,12 +215,20 @@ test(
     );
     await holder.call(8, 'unlock');
     await assert.rejects(inVain, { code: 'ERR_LOCK_DEADLOCK' });
-    const waits = await blocked.call('heard', 'sablock:contended');
-    assert.deepEqual(
-      waits.map(({ byteOffset, outcome }) => [byteOffset, outcome]),
-      [[8, 'acquired']],
-    );
+    assert.deepEqual(await blocked.call('heard', 'sablock:contended'), [], 'both waits have ended by an error');
     await blocked.call(32, 'unlock');
+    // It gets the first, and runs out of time at the other.
+    await holder.run([
+      [8, 'lock'],
+      [32, 'lock'],
+    ]);
+    const late = blocked.call('lockAll', [8, 32], 500);
+    await threads.queued(mutexes[0], 1);
+    await holder.call(8, 'unlock');
+    await assert.rejects(late, { code: 'ERR_LOCK_TIMEOUT' });
+    await holder.call(32, 'unlock');
+    const outcomes = (await blocked.call('heard', 'sablock:contended')).map(({ outcome }) => outcome);
+    assert.deepEqual([...new Set(outcomes)], ['timed-out'], 'the first has gone back');
     await blocked.call('listen', 'sablock:long-hold', 5);
     const all = blocked.call('lockAll', OFFSETS);
     await threads.raised(5);

@@ -10,7 +10,7 @@ const clock = require('../load/clock.js');
 const { binding, thread } = require('./thread.js');
 const { typeOf } = require('./names.js');
 
-const { CycleLength, HasAway, HasEnded, Holder, OwnerThread, StoppedAt, WaitedMs } = binding.Field;
+const { CycleLength, HasAway, HasEnded, Holder, OwnerThread, WaitedMs } = binding.Field;
 
 const contended = channel('sablock:contended');
 const longHold = channel('sablock:long-hold');
@@ -236,10 +236,9 @@ exports.whileBlockedForAll = (locks, words, call) => {
   const status = call();
   quietlyMeanwhile(() => {
     if (holds !== null) for (const word of watched) holds.unwatch(word, scope);
-    const last = thread.record[StoppedAt];
+    // All end as the call: a lock that it got on the way has gone back if it did not get the others.
     for (const { index, ownerThreadId, waitedMs } of binding.foundAll().waits) {
-      const outcome = index === last ? status : binding.GRANTED;
-      tellContended(locks[index], words[index], 'blocking', { ownerThreadId }, waitedMs, outcome);
+      tellContended(locks[index], words[index], 'blocking', { ownerThreadId }, waitedMs, status);
     }
   });
   return status;
