@@ -86,14 +86,16 @@ function describeCycle(place, cycle, kinds) {
   const [{ threadId }] = cycle;
   if (cycle.length === 1 && place.verb === 'run') {
     return (
-      `Deadlock: thread ${threadId} would wait for ever for ${describe(place)}, which it runs itself, perhaps in a run() ` +
-      'that is not over. Await that, or give a timeout.'
+      `Deadlock: thread ${threadId} would wait for ever for ${describe(place)}, which it runs itself, or waits to run ` +
+      'already, perhaps in a run() that is not over. Await that, or give a timeout.'
     );
   }
   if (cycle.length === 1) {
+    // The order of names is strict: its own pending requests are in the way, whoever holds the lock.
+    const orAhead = place.type === 'HeldLock' ? ' or waits for already,' : '';
     return (
-      `Deadlock: thread ${threadId} would wait for ever for ${describe(place)}, which it holds ` +
-      'itself, directly or by one of its asynchronous tasks. Unlock it first, or give a timeout.'
+      `Deadlock: thread ${threadId} would wait for ever for ${describe(place)}, which it holds itself,` +
+      `${orAhead} directly or by one of its asynchronous tasks. Unlock it first, or give a timeout.`
     );
   }
   const steps = cycle.map((wait, index) => {

@@ -128,6 +128,26 @@ test('a thread that holds a name itself, by whatever of its tasks, learns that i
 });
 
 test(
+  'a thread learns that it would wait for ever behind its own request, which does not say that it holds the name',
+  watched(async (_, threads) => {
+    const [worker] = await startActors(threads, 1);
+    const holding = worker.do((here) =>
+      here.sablock.locks.requestSync('elsewhere', () => {
+        here.raise(0);
+        here.waitForFlag(1);
+      }),
+    );
+    await threads.raised(0);
+    const mine = locks.request('elsewhere', () => 'mine');
+    await pendingFor(threads, 'elsewhere', 1);
+    assert.throws(() => manager.acquire('elsewhere'), { ...deadlock, message: /holds itself, or waits for already,/ });
+    threads.raise(1);
+    await holding;
+    assert.equal(await mine, 'mine');
+  }),
+);
+
+test(
   'threads that wait for each other, for names and a mutex, learn of it',
   needs('termination when busy'),
   watched(async (_, threads) => {

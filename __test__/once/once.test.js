@@ -286,6 +286,25 @@ test('runSync() in the thread whose run() is at work is a deadlock, and that goe
 });
 
 test(
+  'runSync() behind a run() of its thread is a deadlock that does not say that it is at work, while another thread runs',
+  needs('prompt ends'),
+  watched(async (_, threads) => {
+    const { object } = createOnce(BLOCKING);
+    const [runner] = await users(threads, 1, object);
+    runner.call('callOnce', 'run', 'hang', undefined, 0);
+    await threads.raised(0);
+    const waiting = object.run(nothing);
+    await threads.queued(object, 1);
+    assert.throws(() => object.runSync(fail), {
+      ...deadlock(OFFSET),
+      message: /runs itself, or waits to run already,/,
+    });
+    await terminate.end(runner);
+    assert.equal(await waiting, true);
+  }),
+);
+
+test(
   'run() inside run() waits for the outer one',
   watched(async () => {
     const { object } = createOnce();
