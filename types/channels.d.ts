@@ -87,8 +87,10 @@ export interface DiagnosticsMessages {
    * A thread has ended with a hold. Of an exclusive hold, it is published in the thread that gets it next, as the warning
    * `SABLOCK_ABANDONED`. Read holds, permits, entries and memberships have gone back, and nothing is in doubt: published in the
    * thread of the next waiter that gets in, or, if none waits, by the next call on that primitive that cannot be served by its
-   * word alone. Each is published once. If a thousand such threads end before the next call, only some are. If the memory is
-   * freed meanwhile, the message may be published for whatever uses that memory next.
+   * word alone. Each is published once, by a thread that had made a primitive other than a mutex in that buffer before the end:
+   * for one that comes to the memory later, the end may have been in other memory at that address. If a thousand such threads
+   * end before the next call, only some are. If the memory is freed meanwhile, the message may be published for whatever uses
+   * that memory next.
    */
   'sablock:abandoned': DiagnosticsSubject & {
     /** The `threadId` of the thread that ended. */
