@@ -241,6 +241,26 @@ test('lockAll() of an RwLock that this thread holds is a deadlock where the wait
   }
 });
 
+test('what lockAllAsync() has got is held by its thread while it waits for the others, to read too', async () => {
+  const { buffer, mutex, first, second, isFree } = create();
+  const twin = new RwLock(buffer, FIRST);
+  second.write.tryLock();
+  const pending = lockAllAsync([mutex, first.read, second.read]);
+  const locks = [mutex, first.read, twin.read, second.read, first.write];
+  assert.deepEqual(
+    locks.map(({ isHeldByThisThread }) => isHeldByThisThread),
+    [true, true, true, false, false],
+  );
+  for (const lock of [mutex, first.read]) assert.throws(() => lock.unlock(), /belongs to a guard/);
+  second.write.unlock();
+  (await pending).unlock();
+  assert.deepEqual(
+    locks.map(({ isHeldByThisThread }) => isHeldByThisThread),
+    [false, false, false, false, false],
+  );
+  assert.ok(isFree());
+});
+
 test('an abort of lockAllAsync() gives back its read holds, and the next get in', async () => {
   const { mutex, first, second, isFree } = create();
   second.write.tryLock();

@@ -20,6 +20,7 @@ const {
   READ_GUARDED,
   READ_INSIDE,
   newGuard,
+  readsBeside,
   refused,
   releaseRead,
   tryRead,
@@ -223,7 +224,7 @@ class ReadLock {
 
   get isHeldByThisThread() {
     const slot = this.#slot ?? this.#newSlot();
-    return slot[0] + slot[1] > 0;
+    return slot[0] + slot[1] > 0 || readsBeside(this.#words);
   }
 
   [Symbol.for('nodejs.util.inspect.custom')](depth, options) {

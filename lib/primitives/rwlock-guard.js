@@ -1,5 +1,6 @@
 // The holds of an RwLock: the guard, and what is asked for to get one.
 
+const { threadId } = require('node:worker_threads');
 const { lazily } = require('../load/lazily.js');
 const { binding, thread } = require('../engine/thread.js');
 const { slotFor } = require('../engine/register.js');
@@ -192,13 +193,22 @@ function repairAfterUpgrade(rwlock, words, hold) {
   }
 }
 
+/** Whether this thread reads beside a wait: what a pending lockAllAsync() has got so far is in no slot, and the core knows it. */
+function readsBeside(words) {
+  if (thread.pending === 0) return false;
+  const holders = binding.holders(words, Ask.Read) ?? [];
+  return holders.some((holder) => holder.threadId === threadId && holder.mode === 'shared');
+}
+
 /** The error for a release that was refused. */
 const refused = (words, status, isWrite, isRaw, verb) =>
   refusal(words, status, () => adviceFor(words, isWrite, isRaw), verb);
 
 function adviceFor(words, isWrite, isRaw) {
   const lock = isWrite ? 'write' : 'read';
-  const isOfGuard = isWrite ? (load(words, 0) & (OWNER | GUARDED | SHARED)) === MINE : slotFor(words, Ask.Read)[1] > 0;
+  const isOfGuard = isWrite
+    ? (load(words, 0) & (OWNER | GUARDED | SHARED)) === MINE
+    : slotFor(words, Ask.Read)[1] > 0 || readsBeside(words);
   if (isRaw && isOfGuard) {
     return `this hold belongs to a guard or to executeLocked(). Only that guard's unlock(), or the end of that function, frees it.`;
   }
@@ -253,6 +263,7 @@ exports.RwLockGuard = RwLockGuard;
 exports.newGuard = newGuard;
 exports.tryRead = tryRead;
 exports.releaseRead = releaseRead;
+exports.readsBeside = readsBeside;
 exports.upgrade = upgrade;
 exports.repairAfterUpgrade = repairAfterUpgrade;
 exports.refused = refused;
