@@ -3,7 +3,7 @@
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { inspect } = require('node:util');
-const { RwLock, RwLockGuard } = require('../..');
+const { RwLock, RwLockGuard, Semaphore, lockAllAsync } = require('../..');
 const expected = require('../helpers/expected.js');
 const { OFFSET } = require('../helpers/memory.js');
 const { createRwLock, readersWord } = require('../helpers/rwlock.js');
@@ -27,6 +27,25 @@ test('memory that no sablock wrote is ERR_LOCK_CORRUPT and stays as it is', asyn
     assert.throws(() => rw.markConsistent(), expected.corrupt(OFFSET));
     assert.equal(word(), value);
   }
+});
+
+test('memory of a semaphore of which this thread has a permit is ERR_LOCK_CORRUPT, by a promise where one is returned', async () => {
+  const { buffer, rw } = createRwLock();
+  const permits = new Semaphore(buffer, OFFSET, 4).tryAcquire();
+  for (const call of [
+    () => rw.read.lockAsync(),
+    () => rw.read.lockAsync(5),
+    () => rw.read.acquireAsync(),
+    () => rw.read.acquireAsync({}),
+    () => rw.read.executeLocked(() => {}),
+    () => lockAllAsync([rw.read]),
+  ]) {
+    const promise = call();
+    assert.ok(promise instanceof Promise);
+    await assert.rejects(promise, expected.corrupt(OFFSET));
+  }
+  assert.throws(() => rw.read.tryLock(), expected.corrupt(OFFSET));
+  assert.equal(permits.release(), true);
 });
 
 test('a lock that was overwritten while it was read is ERR_LOCK_CORRUPT, and its guard stays', () => {

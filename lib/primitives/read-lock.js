@@ -93,8 +93,9 @@ class ReadLock {
 
   lockAsync(timeout) {
     try {
-      if (timeout === undefined && thread.pending === 0) {
-        const slot = this.#slot ?? this.#newSlot();
+      const slot = this.#slot;
+      // Without a slot, which cannot be had where the memory is not its own, the promise is rejected with that.
+      if (timeout === undefined && thread.pending === 0 && slot !== null) {
         const locked = Promise.resolve(true);
         if (tryRead(this.#words, slot, 0)) return locked;
       }
@@ -139,8 +140,9 @@ class ReadLock {
 
   acquireAsync(options) {
     try {
-      if (options === undefined && thread.pending === 0) {
-        const slot = this.#slot ?? this.#newSlot();
+      const slot = this.#slot;
+      // As in `lockAsync`.
+      if (options === undefined && thread.pending === 0 && slot !== null) {
         const acquired = Promise.resolve(newGuard(this.#rwlock, this.#words, slot, true));
         if (tryRead(this.#words, slot, 1)) return acquired;
       }
