@@ -23,7 +23,7 @@ class NamedWords {
     const keyOf = (type, address) => `${type} ${address}`;
     const names = new Map(
       words
-        .filter((word) => !tables.includes(word))
+        .filter((word) => word.rows === undefined)
         .map((word) => [keyOf(exports.typeOf(word), binding.address(word)), word.name]),
     );
     const ranges = tables.map(({ buffer, byteOffset, byteLength, rows, name }) => {
