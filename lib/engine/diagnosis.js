@@ -231,11 +231,12 @@ exports.whileBlocked = (lock, word, call) => {
 exports.whileBlockedForAll = (locks, words, call) => {
   const holds = longHold.hasSubscribers ? holdsOfThread() : null;
   const scope = new CallScope();
-  const watched = new Set(words);
-  if (holds !== null) for (const word of watched) holds.watch(word, locks[words.indexOf(word)], null, scope, true);
+  // By their locks: one that is named twice is watched once.
+  const watched = new Map(holds === null ? [] : words.map((word, index) => [word, locks[index]]));
+  for (const [word, lock] of watched) holds.watch(word, lock, null, scope, true);
   const status = call();
   quietlyMeanwhile(() => {
-    if (holds !== null) for (const word of watched) holds.unwatch(word, scope);
+    for (const word of watched.keys()) holds.unwatch(word, scope);
     // All end as the call: a lock that it got on the way has gone back if it did not get the others.
     for (const { index, ownerThreadId, waitedMs } of binding.foundAll().waits) {
       tellContended(locks[index], words[index], 'blocking', { ownerThreadId }, waitedMs, status);
