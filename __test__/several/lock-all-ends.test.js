@@ -3,9 +3,10 @@
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { setImmediate: nextTurn } = require('node:timers/promises');
-const { lockAll, lockAllAsync } = require('../..');
+const { lockAll, lockAllAsync, Mutex } = require('../..');
 const { binding } = require('../../lib/engine/thread.js');
 const { endings } = require('../helpers/endings.js');
+const { BYTES } = require('../helpers/memory.js');
 const { needs } = require('../helpers/runtime.js');
 const { OFFSETS, createMutexes } = require('../helpers/several.js');
 const { watched } = require('../helpers/threads.js');
@@ -106,6 +107,40 @@ test(
     assert.deepEqual(offsets, [16, 32]);
     assert.deepEqual(await next.call('lockAll', OFFSETS), [16, 32], 'the mark stays until markConsistent()');
     assert.equal((await next.call('warnings')).length, 2, 'and is reported once');
+  }),
+);
+
+test(
+  'who gets many marked locks looks at each report a few times, in whatever order the locks are named',
+  needs('prompt ends'),
+  watched(async (t, threads) => {
+    const offsets = Array.from({ length: 100 }, (_, index) => 4 * index);
+    const buffer = new SharedArrayBuffer(BYTES);
+    const repaired = [];
+    const onAbandoned = ({ byteOffset }) => repaired.push(byteOffset);
+    const mutexes = offsets
+      .map((offset) => new Mutex(buffer, offset, { allowMainThread: true, onAbandoned }))
+      .reverse();
+    const [doomed] = await threads.puppets(1, buffer);
+    await doomed.call('lockAll', offsets);
+    await terminate.end(doomed);
+    let looks = 0;
+    const { foundAll } = binding;
+    t.mock.method(binding, 'foundAll', () => {
+      const found = foundAll();
+      const count = ({ index, ended }) => ({
+        get index() {
+          looks += 1;
+          return index;
+        },
+        ended,
+      });
+      return { ...found, reports: found.reports.map(count) };
+    });
+    const guard = lockAll(mutexes);
+    assert.deepEqual([repaired, guard.abandoned], [[...offsets].reverse(), []]);
+    guard.unlock();
+    assert.ok(looks >= offsets.length && looks <= 3 * offsets.length, `${looks}`);
   }),
 );
 

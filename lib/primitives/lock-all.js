@@ -43,6 +43,8 @@ class LockList {
   #isRepaired = false;
   /** The binding's: the ended holders that are still to be reported; undefined until it was asked for them. */
   reports;
+  /** The places of these by that of their lock in the list; undefined if there are none. */
+  #reportAt;
   /** The lock that was awaited last, or could not be had; -1 if none was. */
   stoppedAt = -1;
   /** The locks that are held, by their places in the list, if not all: one that was named several times is held once. */
@@ -77,6 +79,7 @@ class LockList {
     }
     const { indices, reports } = binding.foundAll();
     if (!isDistinct) this.#held = indices;
+    this.#reportAt = new Map(reports.map(({ index }, at) => [index, at]));
     this.reports = reports;
   }
 
@@ -115,15 +118,21 @@ class LockList {
     const request = this.requests[index];
     const owner = this.owners[index];
     const word = this.words[index];
-    const at = this.reports.findIndex((each) => each.index === index);
-    if (at < 0 && (word.onAbandoned === undefined || !request.isExclusive)) return;
-    binding.setReport(at < 0 ? 0 : this.reports[at].ended);
+    const at = this.#reportAt?.get(index);
+    if (at === undefined && (word.onAbandoned === undefined || !request.isExclusive)) return;
+    binding.setReport(at === undefined ? 0 : this.reports[at].ended);
     try {
-      if (request.isExclusive) takeOver(at < 0 ? GRANTED : GRANTED_ABANDONED, owner, word, request);
+      if (request.isExclusive) takeOver(at === undefined ? GRANTED : GRANTED_ABANDONED, owner, word, request);
       else report(owner, word, true);
     } finally {
-      // Then the end is reported, though what came after may have failed.
-      if (at >= 0 && thread.record[EndedThread] < 0) this.reports.splice(at, 1);
+      // Then the end is reported, though what came after may have failed. The last one takes its place, so that none moves up.
+      if (at !== undefined && thread.record[EndedThread] < 0) {
+        const last = this.reports.pop();
+        if (at < this.reports.length) {
+          this.reports[at] = last;
+          this.#reportAt.set(last.index, at);
+        }
+      }
     }
   }
 }
