@@ -5,8 +5,12 @@ const { test } = require('node:test');
 const { threadId } = require('node:worker_threads');
 const { Condition, Mutex, RwLock, Semaphore, inspectAll, locks } = require('../..');
 const { startActors } = require('../helpers/actors.js');
+const { endings } = require('../helpers/endings.js');
 const { hold, pendingFor } = require('../helpers/names.js');
+const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
+
+const terminate = endings.find(({ name }) => name === 'terminate()');
 
 test(
   'unlocking what another thread holds says which',
@@ -28,6 +32,29 @@ test(
     for (const mode of [rwlock.read, rwlock.write]) {
       assert.throws(() => mode.unlock(), { code: 'ERR_LOCK_NOT_OWNER', message: heldToWrite });
     }
+  }),
+);
+
+test(
+  'unlocking what a thread held that has ended says so, until somebody has come for it',
+  needs('prompt ends'),
+  watched(async (_, threads) => {
+    const buffer = new SharedArrayBuffer(64);
+    const [mutex, rwlock] = [new Mutex(buffer), new RwLock(buffer, 16)];
+    const [other, next] = await startActors(threads, 2, buffer);
+    const lock = (here) => {
+      new here.sablock.Mutex(here.buffer).lock();
+      new here.sablock.RwLock(here.buffer, 16).write.lock();
+    };
+    await other.do(lock);
+    await terminate.end(other);
+    const unlocks = [() => mutex.unlock(), () => rwlock.read.unlock(), () => rwlock.write.unlock()];
+    const says = (state) => {
+      for (const unlock of unlocks) assert.throws(unlock, { code: 'ERR_LOCK_NOT_OWNER', message: state });
+    };
+    says(new RegExp(`hread ${other.threadId}, which has ended(?:, holds it now)?\\.`));
+    await next.do(lock);
+    says(new RegExp(`hread ${next.threadId}(?: holds it now)?\\.`));
   }),
 );
 

@@ -289,7 +289,7 @@ exports.describeHolder = (word) => {
   const holder = thread.record[Holder];
   const { verb = 'hold' } = word;
   if (holder < 0) return `No thread ${verb}s it now.`;
-  const who = `${holder === threadId ? 'This thread' : `Thread ${holder}`} ${verb}s it now`;
+  const who = `${holder === threadId ? 'This thread' : `Thread ${holder}${hasEnded(word) ? ', which has ended,' : ''}`} ${verb}s it now`;
   const ms = thread.holds?.seenMs(word, holder) ?? 0;
   return ms > 0 ? `${who}, and was seen to ${verb} it for ${Math.floor(ms)} ms on end.` : `${who}.`;
 };
@@ -300,8 +300,19 @@ function describeHolders(words) {
   // In a thread that is ending no objects can be made.
   if (holders === undefined) return 'Who holds it now is not known, because this thread is ending.';
   if (holders.length === 0) return 'No thread holds it now.';
-  return `It is held now, ${holders[0].mode}, by ${listed(holders.map(nameHolder))}.`;
+  const { mode } = holders[0];
+  const ended = mode === 'exclusive' && hasEnded(words) ? ', which has ended' : '';
+  return `It is held now, ${mode}, by ${listed(holders.map(nameHolder))}${ended}.`;
 }
+
+/**
+ * Whether the thread that holds this alone has ended, and nobody has come for it since. If it was marked before, that is not known.
+ * The words of all locks have owner and mark in the same bits.
+ */
+const hasEnded = (word) =>
+  binding.hold(word) < 0 &&
+  (Atomics.load(word, 0) & binding.ABANDONED) === 0 &&
+  binding.inspect(word, thread.plain.ask)?.abandoned === true;
 
 const nameHolder = (holder) => (holder.threadId === threadId ? 'this thread' : `thread ${holder.threadId}`);
 
