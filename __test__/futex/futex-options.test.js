@@ -3,7 +3,7 @@ const { AsyncLocalStorage } = require('node:async_hooks');
 const { getEventListeners } = require('node:events');
 const { test } = require('node:test');
 const { setImmediate: nextTurn } = require('node:timers/promises');
-const { Mutex, notify, waitAsync } = require('../..');
+const { Mutex, inspectAll, notify, waitAsync } = require('../..');
 const { binding } = require('../../lib/engine/thread.js');
 const { invalidArgType } = require('../helpers/expected.js');
 const { watched } = require('../helpers/threads.js');
@@ -32,6 +32,25 @@ test('options are looked at after all conversions, also where nothing waits', ()
   );
   assert.deepEqual(log, ['index', 'value', 'timeout']);
 });
+
+test(
+  'a wait for an element is shown at its byte in the buffer, whatever the width of the elements',
+  watched(async () => {
+    const buffer = new SharedArrayBuffer(64);
+    for (const [array, value, byteOffset] of [
+      [new Int32Array(buffer, 8), 0, 20],
+      [new BigInt64Array(buffer, 8), 0n, 32],
+    ]) {
+      const { value: wait } = waitAsync(array, 3, value);
+      assert.deepEqual(
+        inspectAll().map(({ byteOffset }) => byteOffset),
+        [byteOffset],
+      );
+      assert.equal(notify(array, 3), 1);
+      assert.equal(await wait, 'ok');
+    }
+  }),
+);
 
 test(
   "an abort rejects with the signal's reason and leaves the line",

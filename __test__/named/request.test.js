@@ -30,6 +30,19 @@ test('a request without a callback is rejected, and nothing is asked for', async
   assert.deepEqual(await modesOf('no callback'), { held: [], pending: [] });
 });
 
+test('names of any length are two if they differ in their last letter', async () => {
+  for (let length = 1; length < 300; length++) {
+    const [name, other] = ['x', 'y'].map((last) => last.padStart(length, 'a'));
+    const seen = await locks.request(name, () =>
+      locks.request(other, { ifAvailable: true }, async (lock) => {
+        const { held } = await locks.query();
+        return [lock !== null, held.map((row) => row.name)];
+      }),
+    );
+    assert.deepEqual(seen, [true, [name, other]], `${length} letters`);
+  }
+});
+
 test('what is no manager cannot be asked: the promise is rejected', async () => {
   await assert.rejects(locks.request.call({}, 'name', never), TypeError);
 });
