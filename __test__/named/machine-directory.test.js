@@ -55,6 +55,27 @@ test('two paths to one directory are one', async (t) => {
   assert.equal(await other.request('a', { ifAvailable: true }, ({ name }) => name), 'a');
 });
 
+test('a manager that is made later follows the permissions that its directory has by then', {
+  skip: process.platform === 'win32' && 'permissions are those of Unix',
+}, async (t) => {
+  const directory = createFolder(t);
+  const manager = new LockManager({ directory });
+  for (const [mode, expected] of [
+    [0o700, 0o600],
+    [0o1777, 0o666],
+    [0o700, 0o600],
+  ]) {
+    fs.chmodSync(directory, mode);
+    const name = `made in ${mode} ${expected} ${Math.random()}`;
+    await new LockManager({ directory }).request(name, async () => {
+      assert.equal(await manager.request(name, { ifAvailable: true }, (lock) => lock), null);
+    });
+    const made = fs.readdirSync(directory).filter((file) => decodeURIComponent(file).includes(name));
+    assert.ok(made.length > 0);
+    for (const file of made) assert.equal(fs.statSync(path.join(directory, file)).mode & 0o777, expected, file);
+  }
+});
+
 test('locks of two directories, and of the process, are others', async (t) => {
   const managers = [
     new LockManager({ directory: createFolder(t) }),

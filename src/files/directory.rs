@@ -112,6 +112,11 @@ impl Directory {
         &self.path
     }
 
+    /// Whether it is this one, at the same path, and was found with the same rights.
+    pub fn is_as(&self, other: &Self) -> bool {
+        (self.identity, &self.path, self.rights) == (other.identity, &other.path, other.rights)
+    }
+
     /// The rights that its files get.
     pub(super) fn rights(&self) -> Rights {
         self.rights

@@ -167,12 +167,28 @@ pub fn next_second(now: SystemTime) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(since.as_secs() + 1)
 }
 
+/// The time until then, of those who wait for that second; none if the clock was set back since, so that it is far.
+pub fn left_until(second: SystemTime, now: SystemTime) -> Option<Duration> {
+    second.duration_since(now).ok().filter(|left| !left.is_zero() && *left <= Duration::from_secs(1))
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc::channel;
 
     use super::super::system;
     use super::*;
+
+    #[test]
+    fn who_waits_for_a_second_waits_no_longer_than_one_though_the_clock_is_set_back() {
+        let now = UNIX_EPOCH + Duration::from_millis(86_400_250);
+        let second = next_second(now);
+        assert_eq!(left_until(second, now), Some(Duration::from_millis(750)));
+        assert_eq!(left_until(second, second - Duration::from_secs(1)), Some(Duration::from_secs(1)));
+        for other in [second, second + Duration::from_secs(1), now - Duration::from_secs(3600)] {
+            assert_eq!(left_until(second, other), None);
+        }
+    }
 
     #[test]
     fn a_thread_that_another_has_replaced_drives_the_line_no_longer() {

@@ -12,7 +12,7 @@ use super::file::{FileFailure, Files, LockMode, Locked};
 use super::hold::{Asker, FileHold};
 use super::interrupt::{Interrupt, Left};
 use super::keeper::{self, INSIST};
-use super::line::{Direct, Driver, Line, Step, Wanted, next_second};
+use super::line::{Direct, Driver, Line, Step, Wanted, left_until, next_second};
 use super::name::{FileRole, LockName};
 use super::threads;
 use crate::sync::Mutex;
@@ -355,11 +355,11 @@ impl NamedFile {
             Direct::None | Direct::AtGate(_) => {
                 let clock = SystemTime::now();
                 let until = if let Direct::AtGate(until) = line.direct { until } else { next_second(clock) };
-                let is_closed = clock < until || fault!(GateIsClosedForEver);
+                let left = left_until(until, clock);
+                let is_closed = left.is_some() || fault!(GateIsClosedForEver);
                 if is_closed && !self.files.is_gate_open().unwrap_or(true) {
                     line.direct = Direct::AtGate(until);
-                    let left = until.duration_since(clock).unwrap_or_default();
-                    self.look_later(mode, line, now + left.min(GATE_LOOK));
+                    self.look_later(mode, line, now + left.unwrap_or_default().min(GATE_LOOK));
                     return;
                 }
             }

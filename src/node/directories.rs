@@ -107,8 +107,7 @@ pub fn open_directory(path: Option<String>) -> Either<OpenedDirectory, JsFileFai
             let key = key(&opened);
             let path = opened.path().to_string_lossy().into_owned();
             let mut all = directories();
-            let is_it = |other: &Arc<Directory>| other.identity == opened.identity && other.path() == opened.path();
-            let number = all.iter().position(is_it).unwrap_or_else(|| {
+            let number = all.iter().position(|other| other.is_as(&opened)).unwrap_or_else(|| {
                 all.push(Arc::new(opened));
                 all.len() - 1
             });
