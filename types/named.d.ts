@@ -124,7 +124,8 @@ export interface LockManagerSnapshot {
  *
  * **Several names** at once: an array of names in the place of a name. The request gets all of them or none. They are locked
  * one after the other, in an order that is the same for all, so that two such requests never wait for each other. It keeps
- * those that it already has, though {@link LockManager.query} still shows it as waiting for them. There is one timeout for all,
+ * those that it already has, though {@link LockManager.query} still shows it as waiting for them. If one of these is stolen, or
+ * lost in a store, before all are there, the request fails with that once they are, without its code. There is one timeout for all,
  * and a name that is given twice is locked once. (In a browser an array is one name.)
  *
  * **Order.** First come, first served, for each name, event loops included: nobody is overtaken, and a thread whose event loop is

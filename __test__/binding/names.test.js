@@ -120,6 +120,10 @@ test('a name that is stolen is told to its holder, which releases nothing any mo
   assert.equal(binding.nextLost(), -1);
   assert.equal(named(binding.stealName(space, 'four')), 'GRANTED');
   const thief = record('Number');
+  assert.deepEqual(
+    [robbed, thief].map((number) => named(binding.noteIn(number, true))),
+    ['NOT_OWNER', 'GRANTED'],
+  );
   // `next()` takes in what others have done to this thread.
   assert.equal(binding.next(), binding.NOTHING);
   assert.equal(binding.nextLost(), robbed);

@@ -100,3 +100,22 @@ for (const [verb, ask] of Object.entries(VERBS)) {
     );
   }
 }
+
+test(
+  'an end inside that several names have to report is published though the name is stolen before all are there',
+  needs('prompt ends'),
+  watched(async (t, threads) => {
+    warningsOf(t, 'SABLOCK_ABANDONED');
+    const told = endsOf(t);
+    const ended = await abandon(threads, 'stolen');
+    const other = await locks.acquireAsync('wanted');
+    const several = locks.request(['stolen', 'wanted'], never);
+    await turns();
+    const thief = await locks.acquireAsync('stolen', { steal: true });
+    other.unlock();
+    await assert.rejects(several, { name: 'AbortError' });
+    assert.deepEqual(told, [`stolen: ${ended}`]);
+    thief.markConsistent();
+    thief.unlock();
+  }),
+);

@@ -331,6 +331,50 @@ test(
   }),
 );
 
+/** By verb: asks for two names. Each of `grants` makes the outer lock of the next. */
+const SEVERAL = {
+  async obtainSeveral(t, grants) {
+    const state = createBackend(t, { isFree: false });
+    const request = obtainSeveral(state.backend, ['a', 'b'], toOptions('a', {}), runs, 'request');
+    for (const [index, grant] of grants.entries()) {
+      await turns();
+      state.waits[index].resolve(grant(state));
+    }
+    return { state, request };
+  },
+  async obtainSeveralBlocking(t, grants) {
+    const blocked = () => grants.shift()(state);
+    const state = createBackend(t, { isFree: false, blocked });
+    const request = async () => runs(obtainSeveralBlocking(state.backend, ['a', 'b'], toOptions('a', {}), 'acquire'));
+    return { state, request: request() };
+  },
+};
+
+const runs = () => 'its code runs';
+
+for (const [verb, ask] of Object.entries(SEVERAL)) {
+  test(
+    `a name that is lost while the next is waited for fails the request of both, and the next goes back (${verb})`,
+    { skip: !isMainThread },
+    watched(async (t) => {
+      let first;
+      const grants = [
+        (state) => {
+          first = Object.assign(state.held(), { lost: null, onLost: null });
+          return first;
+        },
+        (state) => {
+          first.lost = { reason: 'taken', heldMs: 1 };
+          return state.held();
+        },
+      ];
+      const { state, request } = await ask(t, grants);
+      await assert.rejects(request, { code: 'ERR_LOCK_LOST', lockName: 'a', reason: 'taken' });
+      assert.deepEqual([state.log.at(-1), state.rows()], ['unlock', []]);
+    }),
+  );
+}
+
 /** Longer than any test, and the time that it has to have lost at least, in milliseconds. */
 const LIMIT = 60_000;
 const SPENT = 3;

@@ -294,6 +294,44 @@ for (const [stolen, other] of [
   });
 }
 
+/** Asks for names by a verb, in a thread. Returns the error's name and message, and whether its code ran. */
+const askInside = async (here, verb, names) => {
+  const { locks } = here.sablock;
+  let hasRun = false;
+  const run = () => {
+    hasRun = true;
+  };
+  try {
+    await (verb.startsWith('request') ? locks[verb](names, run) : locks[verb](names));
+    return ['no error', hasRun];
+  } catch ({ name, message }) {
+    return [name, message, hasRun];
+  }
+};
+
+for (const verb of ['request', 'acquireAsync', 'requestSync', 'acquire']) {
+  for (const which of ['first', 'second']) {
+    test(
+      `${verb} fails if the ${which} name is stolen while the third is waited for: none is held`,
+      watched(async (_, threads) => {
+        const names = [1, 2, 3].map((number) => `${verb}, ${which}: ${number}`);
+        const [first, second, third] = names;
+        const held = await hold(third);
+        const [actor] = await startActors(threads, 1);
+        const outcome = actor.do(askInside, verb, [third, second, first]);
+        await pendingFor(threads, third, 1);
+        const stolen = which === 'first' ? first : second;
+        const thief = await locks.acquireAsync(stolen, { steal: true });
+        held.release();
+        const message = `The named lock '${stolen}' was stolen: another request took it with { steal: true }.`;
+        assert.deepEqual(await outcome, ['AbortError', message, false]);
+        assert.equal(thief.unlock(), true);
+        await allFree(names);
+      }),
+    );
+  }
+}
+
 test(
   'a blocked thread gets all of them, in its turn, and a deadlock of such threads is not possible',
   watched(async (_, threads) => {

@@ -128,8 +128,13 @@ class HeldLock {
     lossOf = (lock) => lock.#rest?.loss ?? null;
     numberOf = (lock) => lock.#number;
     noteIn = (lock, isIn) => {
-      binding.noteIn(lock.#number, isIn);
+      if (!lock.#look()) return false;
+      if (binding.noteIn(lock.#number, isIn) !== binding.GRANTED) {
+        lock[LOSE]();
+        return false;
+      }
       lock.#rest?.outer?.noteIn?.(isIn);
+      return true;
     };
   }
 
@@ -281,7 +286,10 @@ exports.newLock = (name, mode) => new HeldLock(secret, name, mode);
 exports.setGranted = setGranted;
 /** The number of the request that holds it. */
 exports.numberOf = numberOf;
-/** Whether its code runs with it: not while others are waited for that were asked for together with it. */
+/**
+ * Whether its code runs with it: not while others are waited for that were asked for together with it. Returns whether it is still
+ * held.
+ */
 exports.noteIn = noteIn;
 /** Sets `lock.fence`. */
 exports.setFence = setFence;

@@ -10,7 +10,7 @@ const { notSupported } = require('./errors.js');
 const { noteIn, numberOf } = require('./held-lock.js');
 const { checkRequest, timeLeft, toName } = require('./options.js');
 const { obtain } = require('./requests.js');
-const { giveBackAll } = require('./take-over.js');
+const { giveBackAll, takenFrom } = require('./take-over.js');
 
 const blocking = lazily(() => require('./blocking.js'));
 
@@ -73,10 +73,17 @@ class Locking {
     if (this.#locks.size < this.#names.length) noteIn(lock, false);
   }
 
-  /** All are locked: returns them in the order in which they were asked for. */
+  /**
+   * All are locked: returns them in the order in which they were asked for. Throws if one was stolen, or lost, while the next was
+   * waited for.
+   */
   finish() {
     const locks = this.#names.map((name) => this.#locks.get(name));
-    for (const lock of locks) noteIn(lock, true);
+    for (const lock of locks) {
+      // A subscriber to the wait may have unlocked it: then it was not taken.
+      const error = noteIn(lock, true) ? null : takenFrom(lock);
+      if (error !== null) throw error;
+    }
     return locks;
   }
 

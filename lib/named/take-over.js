@@ -158,10 +158,10 @@ function unlessRepaired(locks, callback, later) {
   };
 }
 
-/** Tells of an end that only this thread has learned of. */
+/** Tells of an end that only this thread has learned of, or that the next will not: of what was stolen, or lost. */
 function forward(lock) {
   try {
-    if (lock.locked && typeof endOf(lock) === 'object') tellEnd(lock)?.();
+    if (!lock.locked || typeof endOf(lock) === 'object') tellEnd(lock)?.();
   } catch {
     // The warning failed: the error for which the lock goes back says more.
   }
@@ -178,4 +178,5 @@ function giveBackAll(locks) {
 }
 
 exports.giveBackAll = giveBackAll;
+exports.takenFrom = takenFrom;
 exports.unlessRepaired = unlessRepaired;

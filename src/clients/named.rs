@@ -102,9 +102,9 @@ impl ClientLoop<'_> {
         Ok((request, abandoned_by))
     }
 
-    /// The hold of a request does not suffice yet, or, `is_in`, does from now on.
-    pub fn note_in(&self, request: RequestHandle, is_in: bool) {
-        self.engine().note_in(request.place, self.agent().id, request.hold, is_in);
+    /// The hold of a request does not suffice yet, or, `is_in`, does from now on. False if it was stolen.
+    pub fn note_in(&self, request: RequestHandle, is_in: bool) -> bool {
+        self.engine().note_in(request.place, self.agent().id, request.hold, is_in)
     }
 
     /// Releases what a request holds; it is over. False if it holds nothing any more.

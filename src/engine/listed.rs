@@ -101,13 +101,13 @@ impl Engine {
         Listed(self.buckets(Space::Listed).map(|bucket| bucket.contents.lock()).collect())
     }
 
-    /// Notes that a hold of `agent` does not suffice yet, or, `is_in`, does from now on.
-    pub(crate) fn note_in(&self, place: Place, agent: AgentId, hold: Hold, is_in: bool) {
+    /// Notes that a hold of `agent` does not suffice yet, or, `is_in`, does from now on. False if it is not held any more.
+    pub(crate) fn note_in(&self, place: Place, agent: AgentId, hold: Hold, is_in: bool) -> bool {
         let mut contents = self.contents(Space::Listed, place.address());
-        if let Some(holder) = contents.holder(place.address(), agent, hold) {
-            holder.is_in = is_in;
-            holder.since = sync::now();
-        }
+        let Some(holder) = contents.holder(place.address(), agent, hold) else { return false };
+        holder.is_in = is_in;
+        holder.since = sync::now();
+        true
     }
 
     /// Whether the agent's thread has ended, though what it held or waited for is still written down.

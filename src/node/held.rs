@@ -6,7 +6,7 @@ use napi_derive::napi;
 
 use super::outer::fail;
 use super::record::Field;
-use super::status::{self, GRANTED, GRANTED_ABANDONED, LOST, RELEASED, REMOVED};
+use super::status::{self, GRANTED, GRANTED_ABANDONED, LOST, NOT_OWNER, RELEASED, REMOVED};
 use super::thread::JsThread;
 use crate::clients::Held;
 use crate::desk::Loss;
@@ -73,16 +73,14 @@ pub fn give_back_held(env: Env, number: i64) -> Result<()> {
 }
 
 /// Notes that a hold does not suffice yet: until `isIn`, a name shows as pending, and the end of the thread leaves no mark outside.
-/// `GRANTED`; or `FAILED`, and no code may run with it.
+/// `GRANTED`; or `FAILED`, and no code may run with it; or `NOT_OWNER`: the name was stolen.
 #[napi(catch_unwind)]
 pub fn note_in(env: Env, number: i64, is_in: bool) -> Result<i32> {
     JsThread::with(env, |thread| {
         let noted = match numbered(number) {
             Numbered::Name(number) => {
-                if let Some(request) = thread.event_loop.request(number) {
-                    thread.event_loop.note_in(request, is_in);
-                }
-                None
+                let is_held = |request| thread.event_loop.note_in(request, is_in);
+                return if thread.event_loop.request(number).is_some_and(is_held) { GRANTED } else { NOT_OWNER };
             }
             Numbered::Outer(number) => match thread.event_loop.held(number) {
                 None => None,
