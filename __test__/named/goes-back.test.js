@@ -119,3 +119,22 @@ test(
     thief.unlock();
   }),
 );
+
+test(
+  'the end inside is published though the name is stolen, and its request aborted, before its code runs',
+  needs('prompt ends'),
+  watched(async (t, threads) => {
+    warningsOf(t, 'SABLOCK_ABANDONED');
+    const told = endsOf(t);
+    const ended = await abandon(threads, 'aborted');
+    const controller = new AbortController();
+    const reason = new Error('the reason');
+    const request = locks.request('aborted', { signal: controller.signal }, never);
+    const thief = await locks.acquireAsync('aborted', { steal: true });
+    controller.abort(reason);
+    await assert.rejects(request, reason);
+    assert.deepEqual(told, [`aborted: ${ended}`]);
+    thief.markConsistent();
+    thief.unlock();
+  }),
+);

@@ -286,6 +286,65 @@ for (const [who, ended, threadId = ended.threadId] of [
   }
 }
 
+/** Collects the ends that are published during the test. */
+const endsOf = (t) => {
+  const told = [];
+  const note = ({ ownerThreadId }) => told.push(ownerThreadId);
+  subscribe('sablock:abandoned', note);
+  t.after(() => unsubscribe('sablock:abandoned', note));
+  return told;
+};
+
+const ENDED = { pid: 4711, threadId: 3 };
+
+test('the end that a grant has to report is published once, at whatever moment a signal aborts', async (t) => {
+  const warnings = warningsOf(t);
+  for (let moments = 0; moments < 6; moments++) {
+    const told = endsOf(t);
+    const state = createBackend(t, { isFree: false });
+    const controller = new AbortController();
+    const request = state.request({ signal: controller.signal }, () => {});
+    await turns();
+    Object.assign(state.waits[0], { isOver: true }).resolve(state.held(true, ENDED));
+    for (let moment = 0; moment < moments; moment++) await undefined;
+    thread.warnings = undefined;
+    controller.abort();
+    await request.catch(() => {});
+    await turns();
+    assert.deepEqual([told, warnings.length], [[3], moments + 1], `${moments} microtasks`);
+  }
+});
+
+/** The next grant outside after one that was lost on its way: by then nobody learns of the end any more. */
+const NEXT_GRANTS = { 'the next': (state) => state.held(true), none: () => null };
+
+for (const [which, next] of Object.entries(NEXT_GRANTS)) {
+  test(`the end that a grant has to report is published though that is lost on its way, and ${which} follows`, async (t) => {
+    warningsOf(t);
+    const told = endsOf(t);
+    const lost = (state) => ({ ...state.held(true, ENDED), lost: LOST });
+    const state = createBackend(t, { isFree: false });
+    const request = state.request({ timeout: LIMIT }, () => {});
+    await turns();
+    state.waits[0].resolve(lost(state));
+    await turns();
+    state.waits[1].resolve(next(state));
+    await request.catch(() => {});
+    assert.deepEqual([told, state.rows()], [[3], []]);
+    if (!isMainThread) return;
+    const grants = [lost, next];
+    const blocks = createBackend(t, { isFree: false, blocked: () => grants.shift()(blocks) });
+    const accept = (lock) => takeOver.acceptBlocking(lock);
+    const options = toOptions('name', { timeout: LIMIT });
+    try {
+      obtainBlocking(blocks.backend, 'name', options, 'acquire', accept).unlock();
+    } catch ({ code }) {
+      assert.equal(code, 'ERR_LOCK_TIMEOUT');
+    }
+    assert.deepEqual([told, blocks.rows()], [[3, 3], []]);
+  });
+}
+
 test('blocking verbs take the outer lock too', { skip: !isMainThread }, (t) => {
   const free = createBackend(t);
   const lock = free.block({});

@@ -6,7 +6,7 @@ const { foundDeadlock } = require('../engine/wait.js');
 const { corrupt, describe, thenableResult, threadEnding } = require('../errors.js');
 const { isThenable } = require('../arguments.js');
 const { placeOf } = require('./errors.js');
-const { giveBack, newLock, numberOf } = require('./held-lock.js');
+const { newLock, numberOf } = require('./held-lock.js');
 const { confirmHeldBlocking, timeOutBlocking } = require('./holders.js');
 const { enterBlocking } = require('./outside.js');
 const { enterProcess, isPart, release, steal } = require('./requests.js');
@@ -59,7 +59,7 @@ exports.obtainBlocking = (backend, name, options, verb, accept) => {
     try {
       request.watch?.end();
       // A subscriber to the wait may have unlocked it.
-      giveBack(lock);
+      giveBackAll([lock]);
     } catch {
       // For want of stack.
       binding.giveBackHeld(number);

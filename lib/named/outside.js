@@ -1,12 +1,13 @@
 // The second step of a request whose backend has an outer lock: the engine has granted the name to it, and it takes the outer
 // lock before its code runs. See backend.js.
 
-const { binding, thread } = require('../engine/thread.js');
+const { binding } = require('../engine/thread.js');
 const { abortOf, listen, unlistenSafely } = require('../engine/signals.js');
 const { reserveStack } = require('../engine/stack.js');
-const { giveBack, goesBack, noteEnd, numberOf, setFence, setOuter } = require('./held-lock.js');
+const { goesBack, noteEnd, numberOf, setFence, setOuter } = require('./held-lock.js');
 const { timeLeft } = require('./options.js');
 const { timeOut, timeOutBlocking } = require('./holders.js');
+const { giveBackAll } = require('./take-over.js');
 const { startWatch } = require('./watch.js');
 
 const { GRANTED, GRANTED_ABANDONED, TIMED_OUT } = binding;
@@ -14,8 +15,12 @@ const { GRANTED, GRANTED_ABANDONED, TIMED_OUT } = binding;
 /** The request gets nothing: others of the process may have what the engine has granted to it. `status`: why, to be published. */
 function withdraw({ lock, watch }, status) {
   watch?.end(status);
-  thread.drainSoon();
-  giveBack(lock);
+  giveBackAll([lock]);
+}
+
+/** The end inside that a grant outside has to report is this lock's to report, though that was lost, or goes back. */
+function takeEnd(lock, held) {
+  if (held?.ended != null) noteEnd(lock, held.ended);
 }
 
 /** With what was locked outside. */
@@ -26,7 +31,7 @@ function enterWith({ lock, watch }, held) {
   const number = numberOf(lock);
   const isMarked = lock.mode === 'exclusive' && binding.lookAtHeld(number) === GRANTED_ABANDONED;
   if (isMarked) binding.markConsistent(number);
-  if (held.ended != null) noteEnd(lock, held.ended);
+  takeEnd(lock, held);
   watch?.end(GRANTED);
   return lock;
 }
@@ -89,6 +94,7 @@ async function wait(request) {
     do {
       const ask = () => backend.outer.lockAsync(lock.name, options, { ...limitsOf(request), beside });
       held = await (options.signal === undefined ? ask().promise : unlessAborted(ask, options.signal, note));
+      takeEnd(lock, held);
       abort ??= abortOf(options.signal);
       if (abort !== null) {
         held?.unlock();
@@ -147,6 +153,7 @@ exports.enterBlocking = (request) => {
     noteWait(request, 'blocking');
     do {
       held = backend.outer.lockBlocking(lock.name, options, limitsOf(request));
+      takeEnd(lock, held);
     } while (isLost(held));
     if (held !== null) return enterAfterWait(request, held);
   }

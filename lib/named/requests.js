@@ -8,18 +8,9 @@ const { abortOf, listen, unlisten } = require('../engine/signals.js');
 const { describe, noBackgroundThread } = require('../errors.js');
 const { confirmHeld, timeOut } = require('./holders.js');
 const { lostBecause, placeOf, stolen } = require('./errors.js');
-const {
-  giveBack,
-  goesBack,
-  isStolen,
-  lossOf,
-  newLock,
-  noteEnd,
-  setFence,
-  setGranted,
-  whenStolen,
-} = require('./held-lock.js');
+const { goesBack, isStolen, lossOf, newLock, noteEnd, setFence, setGranted, whenStolen } = require('./held-lock.js');
 const { enter: enterOutside } = require('./outside.js');
+const { giveBackAll } = require('./take-over.js');
 const { startWatch } = require('./watch.js');
 
 const { GRANTED, GRANTED_ABANDONED, NO_CLOCK, PENDING, TIMED_OUT } = binding;
@@ -166,10 +157,7 @@ class NamedWait extends PendingWait {
     if (this.#isOver || this.#number < 0) return false;
     // It is granted, and its code has not begun.
     this.#isOver = true;
-    if (this.request.lock.locked) {
-      thread.drainSoon();
-      giveBack(this.request.lock);
-    }
+    giveBackAll([this.request.lock]);
     this.watch?.end('aborted');
     this.reject(reason);
     this.stopListening();
@@ -266,8 +254,7 @@ function beginUnlessAborted(request) {
         settle.resolve(begin(request));
         return;
       }
-      thread.drainSoon();
-      giveBack(lock);
+      giveBackAll([lock]);
       settle.reject(abort.reason);
     } catch (error) {
       settle.reject(error);
