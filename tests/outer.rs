@@ -82,7 +82,7 @@ impl Visits {
         assert_eq!(self.inside.swap(id, Ordering::SeqCst), 0, "alone");
         self.held.fetch_add(1, Ordering::SeqCst);
         assert_eq!(self.inside.swap(0, Ordering::SeqCst), id, "alone");
-        hold.give_back();
+        hold.give_back(true);
     }
 }
 

@@ -106,6 +106,41 @@ test(
   }),
 );
 
+/** Whether the record says that this process holds the name alone. */
+const isMine = (directory, name) => {
+  const record = fs.readFileSync(path.join(directory, `v1-${name}.info`));
+  return (record[8] & 1) === 1 && record.readUInt32LE(32) === process.pid;
+};
+
+for (const how of ['signal', 'timeout']) {
+  test(
+    `a killed holder is reported though the first who is granted its lock never learns of that (${how})`,
+    watched(async (t) => {
+      const warnings = warningsOf(t, 'SABLOCK_ABANDONED');
+      const { directory, manager, peers } = await startPeers(t, 1);
+      await holdIn(peers[0], 'a');
+      const controller = new AbortController();
+      const options = how === 'signal' ? { signal: controller.signal } : { timeout: 1000 };
+      const request = manager.request('a', options, () => assert.fail('it must not run'));
+      while ((await modesOf('a', manager)).pending.length === 0);
+      peers[0].kill('SIGKILL');
+      // The event loop does not turn until it is over.
+      while (!isMine(directory, 'a'));
+      if (how === 'signal') controller.abort();
+      else while (isMine(directory, 'a'));
+      await assert.rejects(request, how === 'signal' ? { name: 'AbortError' } : { code: 'ERR_LOCK_TIMEOUT' });
+      for (const mode of ['shared', 'exclusive']) {
+        assert.equal(await manager.request('a', { mode }, ({ abandoned }) => abandoned), true);
+      }
+      await turns();
+      assert.deepEqual(
+        warnings.map(({ message }) => message.slice(0, message.indexOf(', which'))),
+        [`Process ${peers[0].pid} ended while it held the named lock 'a'`],
+      );
+    }),
+  );
+}
+
 for (const [what, end] of [
   ['process.exit()', () => process.exit()],
   [

@@ -18,10 +18,11 @@ pub enum Held {
 }
 
 impl Held {
-    /// Gives it back, if that was not done: no code has run with it. Whoever finds it gone finds it free.
-    pub fn give_back(&self) {
+    /// Gives it back, if that was not done: no code has run with it. Whoever finds it gone finds it free. `is_known`: its thread has
+    /// learned of it, and reports the end inside that it has found.
+    pub fn give_back(&self, is_known: bool) {
         match self {
-            Self::File(hold) => hold.give_back(),
+            Self::File(hold) => hold.give_back(is_known),
             Self::Store(StoreHold { desk, number, .. }) => desk.release(*number, false),
         }
     }
@@ -60,10 +61,12 @@ impl ThreadHold {
         self.0.lock().take()
     }
 
-    fn give_back(&self) {
+    fn give_back(&self, is_known: bool) {
         let mut held = self.0.lock();
-        if let Some(hold) = held.take() {
-            hold.release();
+        match held.take() {
+            Some(hold) if is_known => drop(hold.release()),
+            Some(hold) => hold.give_back(),
+            None => {}
         }
     }
 

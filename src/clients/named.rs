@@ -23,7 +23,7 @@ struct HeldBeside {
 
 impl Expiry for HeldBeside {
     fn expired(&self, engine: &dyn TakesBack) {
-        self.outer.iter().rev().for_each(Held::give_back);
+        self.outer.iter().rev().for_each(|held| held.give_back(true));
         for (name, hold, report) in self.holds.iter().rev() {
             // The entry stays while it is looked at; what its code has given back by itself changes nothing.
             self.names.look(name, |entry| engine.take_back(self.agent, &NAMED, entry.place(), *hold, *report));

@@ -40,7 +40,7 @@ impl InFile {
 fn give_back(outcome: FileOutcome) {
     match outcome {
         Ok(hold) if fault!(InterruptedFileGrantIsMarked) => hold.end(),
-        Ok(hold) => drop(hold.release()),
+        Ok(hold) => hold.give_back(),
         Err(_) => {}
     }
 }

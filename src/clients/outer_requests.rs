@@ -224,7 +224,7 @@ impl OuterRequests {
     /// It will not.
     pub(super) fn refuse(&mut self) {
         if let Some(held) = self.unaccepted.take().and_then(|number| self.holds.remove(&number)) {
-            held.give_back();
+            held.give_back(false);
         }
     }
 

@@ -66,7 +66,7 @@ pub fn give_back_held(env: Env, number: i64) -> Result<()> {
         }
         Numbered::Outer(number) => {
             if let Some(held) = thread.event_loop.remove_held(number) {
-                held.give_back();
+                held.give_back(false);
             }
         }
     })

@@ -1,0 +1,181 @@
+//! Records of holds, and what the next one learns of them.
+
+use super::*;
+use crate::files::record::FileRecord;
+use crate::files::testing::Scratch;
+
+#[test]
+fn an_end_is_reported_once_however_many_share_the_lock() {
+    let scratch = Scratch::new();
+    let files = Arc::new(Files::of(&scratch, "reported"));
+    for _ in 0..2 {
+        drop(begin(&files, LockMode::Exclusive, false));
+        assert!(matches!(begin(&files, LockMode::Shared, false).past(), Past::Ended(Some(_))));
+        assert_eq!(begin(&files, LockMode::Shared, false).past(), Past::Abandoned);
+        let mut hold = begin(&files, LockMode::Exclusive, false);
+        assert_eq!(hold.past(), Past::Abandoned, "this process has learned of it");
+        hold.mark_consistent();
+        hold.release();
+    }
+    drop(begin(&files, LockMode::Exclusive, false));
+    assert!(matches!(begin(&files, LockMode::Exclusive, false).past(), Past::Ended(Some(_))));
+}
+
+#[test]
+fn an_end_that_looks_like_the_last_is_reported_to_the_next_who_holds_it_alone() {
+    let scratch = Scratch::new();
+    let files = Arc::new(Files::of(&scratch, "alike"));
+    for _ in 0..2 {
+        std::fs::write(files.path(FileRole::Info), "foreign").unwrap();
+        let hold = begin(&files, LockMode::Exclusive, false);
+        assert_eq!(hold.past(), Past::Ended(None));
+        hold.release();
+    }
+}
+
+/// Windows removes no file that is open.
+#[cfg(unix)]
+#[test]
+fn who_ends_with_a_file_that_was_removed_leaves_the_record_to_the_next_holder() {
+    let scratch = Scratch::new();
+    let files = Arc::new(Files::of(&scratch, "removed"));
+    let lost = begin(&files, LockMode::Exclusive, false);
+    std::fs::remove_file(files.path(FileRole::Lock)).unwrap();
+    let next = begin(&files, LockMode::Exclusive, false);
+    lost.end();
+    let record = record::decode(&std::fs::read(files.path(FileRole::Info)).unwrap()).unwrap();
+    assert!(record.holder.may_live(), "it says who holds it");
+    next.release();
+}
+
+#[test]
+fn the_record_says_who_holds_and_whether_an_earlier_one_ended_inside() {
+    let scratch = Scratch::new();
+    let files = Arc::new(Files::of(&scratch, "status"));
+    let status = || {
+        let bytes = files.record(record::length(files.name())).unwrap().unwrap();
+        let FileRecord { status, holder, .. } = record::decode(&bytes).unwrap();
+        assert_eq!(status.is_in, status.is_held);
+        (status.is_held, status.is_abandoned, holder.may_live())
+    };
+    let hold = begin(&files, LockMode::Exclusive, false);
+    assert_eq!(status(), (true, false, true));
+    hold.end();
+    assert_eq!(status(), (true, false, false));
+    let hold = begin(&files, LockMode::Exclusive, false);
+    assert_eq!(status(), (true, true, true));
+    hold.end();
+    assert_eq!(status(), (true, true, false));
+    let mut hold = begin(&files, LockMode::Exclusive, false);
+    hold.mark_consistent();
+    hold.release();
+    assert_eq!(status(), (false, false, true));
+}
+
+#[test]
+fn an_end_while_others_are_waited_for_leaves_no_mark_and_keeps_one() {
+    let scratch = Scratch::new();
+    let files = Arc::new(Files::of(&scratch, "outside"));
+    let mut hold = begin(&files, LockMode::Exclusive, false);
+    hold.note_in(false).unwrap();
+    let bytes = files.record(record::length(files.name())).unwrap().unwrap();
+    assert!(
+        record::may_be_held(&bytes) && record::decode(&bytes).unwrap().holder.may_live(),
+        "others see who holds it"
+    );
+    drop(hold);
+    let mut hold = begin(&files, LockMode::Exclusive, false);
+    assert_eq!(hold.past(), Past::Clean);
+    hold.note_in(false).unwrap();
+    hold.note_in(true).unwrap();
+    drop(hold);
+    let mut hold = begin(&files, LockMode::Exclusive, false);
+    assert!(matches!(hold.past(), Past::Ended(Some(_))), "its code ran");
+    hold.note_in(false).unwrap();
+    drop(hold);
+    assert_eq!(begin(&files, LockMode::Exclusive, false).past(), Past::Abandoned);
+}
+
+#[test]
+fn a_thread_that_ends_while_others_are_waited_for_is_said_to_hold_it_no_more() {
+    let scratch = Scratch::new();
+    let files = Arc::new(Files::of(&scratch, "thread"));
+    let mut hold = begin(&files, LockMode::Exclusive, false);
+    hold.note_in(false).unwrap();
+    hold.end();
+    assert!(!record::may_be_held(&std::fs::read(files.path(FileRole::Info)).unwrap()));
+    assert_eq!(begin(&files, LockMode::Exclusive, false).past(), Past::Clean);
+}
+
+#[test]
+fn a_part_of_several_that_ends_before_all_are_there_leaves_no_mark() {
+    let scratch = Scratch::new();
+    let files = Arc::new(Files::of(&scratch, "part"));
+    let part = || {
+        let lock = Arc::new(files.try_lock(FileRole::Lock, LockMode::Exclusive).unwrap().unwrap());
+        FileHold::begin(&files, LockMode::Exclusive, lock, Asker { thread: 0, wants_fence: false, is_part: true })
+            .unwrap()
+    };
+    drop(part());
+    let mut hold = part();
+    assert_eq!(hold.past(), Past::Clean, "no code ran with it");
+    hold.note_in(true).unwrap();
+    drop(hold);
+    assert!(matches!(part().past(), Past::Ended(Some(_))), "code ran");
+    let hold = part();
+    let bytes = std::fs::read(files.path(FileRole::Info)).unwrap();
+    drop(hold);
+    // As a process that is killed leaves it.
+    std::fs::write(files.path(FileRole::Info), bytes).unwrap();
+    assert_eq!(part().past(), Past::Abandoned, "the mark of an earlier one stays");
+}
+
+/// As a clock that went back leaves it.
+const AHEAD: u64 = u64::MAX / 2;
+
+fn begin(files: &Arc<Files>, mode: LockMode, wants_fence: bool) -> FileHold {
+    let lock = Arc::new(files.try_lock(FileRole::Lock, mode).unwrap().unwrap());
+    FileHold::begin(files, mode, lock, Asker { thread: 0, wants_fence, is_part: false }).unwrap()
+}
+
+fn fence(files: &Arc<Files>, mode: LockMode) -> u64 {
+    let hold = begin(files, mode, true);
+    let fence = hold.fence().expect("it was asked for");
+    hold.release();
+    fence
+}
+
+#[test]
+fn fences_go_on_from_the_record_however_the_holders_ended() {
+    let scratch = Scratch::new();
+    let files = Arc::new(Files::of(&scratch, "fences"));
+    let status = Status { is_held: false, is_in: false, is_abandoned: false };
+    let bytes = record::encode(files.name(), status, &RecordedHolder::now(0), AHEAD);
+    std::fs::write(files.path(FileRole::Info), bytes).unwrap();
+    assert_eq!(fence(&files, LockMode::Shared), AHEAD);
+    assert_eq!(fence(&files, LockMode::Exclusive), AHEAD + 1);
+    assert_eq!(begin(&files, LockMode::Exclusive, false).fence(), None);
+    // That one ended inside.
+    assert_eq!(fence(&files, LockMode::Shared), AHEAD + 1);
+    assert_eq!(begin(&files, LockMode::Exclusive, true).fence(), Some(AHEAD + 2));
+    assert_eq!(fence(&files, LockMode::Exclusive), AHEAD + 3);
+}
+
+#[test]
+fn fences_grow_though_the_record_is_lost() {
+    let scratch = Scratch::new();
+    let files = Arc::new(Files::of(&scratch, "lost"));
+    let mut last = fence(&files, LockMode::Shared);
+    for content in [None, Some(""), Some("foreign")] {
+        let next = fence(&files, LockMode::Exclusive);
+        assert!(next > last, "{next} after {last}");
+        last = next;
+        match content {
+            None => std::fs::remove_file(files.path(FileRole::Info)).unwrap(),
+            Some(content) => std::fs::write(files.path(FileRole::Info), content).unwrap(),
+        }
+        let shared = fence(&files, LockMode::Shared);
+        assert!(shared > last, "{shared} after {last}");
+        last = shared;
+    }
+}
