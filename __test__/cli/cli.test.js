@@ -406,6 +406,79 @@ test('clean knows that a lock was shared, and removes the files of one that neve
   assert.deepEqual(fs.readdirSync(directory), []);
 });
 
+/** Changes to a record, after which it is none of its name. */
+const DAMAGE = {
+  'is empty': (file) => fs.truncateSync(file),
+  'is cut': (file) => fs.truncateSync(file, 40),
+  'has another checksum': (file) => {
+    const record = fs.readFileSync(file);
+    record[record.length - 1] ^= 1;
+    fs.writeFileSync(file, record);
+  },
+  'is that of another name': (file) => fs.copyFileSync(path.join(path.dirname(file), 'v1-whole.info'), file),
+};
+
+const LONG = 'x'.repeat(121);
+const ageAll = (directory) => {
+  for (const file of fs.readdirSync(directory)) age(path.join(directory, file));
+};
+
+for (const [what, damage] of Object.entries(DAMAGE)) {
+  for (const [name, listed] of [
+    ['some Name', 'some Name'],
+    [LONG, /^v1h-[0-9a-f]{64}$/],
+  ]) {
+    test(
+      `a record that ${what} is a mark: locks lists it, and clean removes it with --marks (${name})`,
+      SETTINGS,
+      () => {
+        const directory = newDirectory();
+        for (const each of [name, 'whole']) sablock('run', each, '--directory', directory, 'true');
+        const file = fs.readdirSync(directory).find((entry) => entry.endsWith('.info') && entry !== 'v1-whole.info');
+        damage(path.join(directory, file));
+        const foreign = path.join(directory, 'foreign.info');
+        fs.writeFileSync(foreign, '');
+        age(path.join(directory, file));
+        const [{ name: shown, ...row }, ...others] = JSON.parse(sablock('locks', directory, '--json').stdout);
+        assert.match(shown, listed instanceof RegExp ? listed : new RegExp(`^${listed}$`));
+        const since = new Date(0).toISOString();
+        assert.deepEqual(row, { mode: 'exclusive', pid: null, threadId: null, since, alive: false, marked: true });
+        assert.deepEqual(others, []);
+        assert.match(sablock('locks', directory).stdout, / exclusive +- +- +1970\S+ +no +abandoned\n$/);
+        ageAll(directory);
+        assert.equal(sablock('clean', directory).stdout, '1 removed\n', 'the whole one');
+        ageAll(directory);
+        assert.equal(sablock('clean', directory, '--marks').stdout, '1 removed\n');
+        assert.deepEqual(fs.readdirSync(directory), ['foreign.info']);
+      },
+    );
+  }
+}
+
+test(
+  'clean removes what was only shared of names that its files do not tell, unless it is held',
+  SETTINGS,
+  async () => {
+    const directory = newDirectory();
+    const manager = new LockManager({ directory });
+    const names = [LONG, '\ud800', `${LONG} held`];
+    for (const name of names) await manager.request(name, { mode: 'shared' }, () => {});
+    const held = await manager.acquireAsync(names[2], { mode: 'shared' });
+    ageAll(directory);
+    assert.equal(sablock('clean', directory).stdout, '2 removed\n');
+    const left = fs.readdirSync(directory);
+    assert.match(left.join(), /^v1h-([0-9a-f]{64})\.lock,v1h-\1\.turn$/);
+    // The file that a holder has locked is still there.
+    assert.equal(sablock('run', names[2], '--directory', directory, '--if-available', 'true').status, 1);
+    held.unlock();
+    assert.equal(sablock('run', names[2], '--directory', directory, '--if-available', 'true').status, 0);
+    await manager.request(LONG, { mode: 'shared' }, () => {});
+    ageAll(directory);
+    assert.equal(sablock('clean', directory).stdout, '2 removed\n');
+    assert.deepEqual(fs.readdirSync(directory), []);
+  },
+);
+
 test('what cannot be cleaned or listed is said', SETTINGS, () => {
   const missing = path.join(home, 'missing');
   for (const [status, ...args] of [

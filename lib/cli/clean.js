@@ -1,6 +1,7 @@
 // `sablock clean`: removes the files of names of the machine that have not been used for a day.
 
 const fs = require('node:fs');
+const path = require('node:path');
 const { fail, print, unknownOption } = require('./output.js');
 const { openLocks, readNames } = require('./record.js');
 
@@ -9,6 +10,39 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 const PARTS = ['.info', '.turn', '.gate', '.lock'];
 
 const isOld = (file) => !(fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs >= Date.now() - DAY_MS);
+
+const remove = (stem) => {
+  for (const part of PARTS) fs.rmSync(stem + part, { force: true });
+};
+
+/** Removes the files of a name while it holds the lock. Returns whether it has. `isMarked` looks at that lock. */
+async function clean(manager, stem, takesMarks, name, isMarked = (lock) => lock.abandoned) {
+  const lock = await manager.acquireAsync(name, { ifAvailable: true });
+  if (lock === null) return false;
+  // A process that waits in one of these files finds that its path leads elsewhere, and waits there.
+  const isGone = takesMarks || !isMarked(lock);
+  if (isGone) remove(stem);
+  lock.unlock();
+  return isGone;
+}
+
+/** The same, where nothing tells the name: the lock is had by another, whose file is linked to the one that a holder locks. */
+async function cleanUnnamed(manager, stem, takesMarks) {
+  const name = `sablock-clean-${process.pid}`;
+  const link = path.join(path.dirname(stem), `v1-${name}`);
+  try {
+    fs.linkSync(`${stem}.lock`, `${link}.lock`);
+  } catch {
+    // A file system without links, or the file of another user.
+    return false;
+  }
+  try {
+    // A record that is there by now may have a mark.
+    return await clean(manager, stem, takesMarks, name, () => fs.existsSync(`${stem}.info`));
+  } finally {
+    remove(link);
+  }
+}
 
 module.exports = async (args) => {
   const isOption = (arg) => arg.startsWith('-');
@@ -25,13 +59,7 @@ module.exports = async (args) => {
     for (const { stem, name, isClean } of readNames(directory)) {
       // One that is not clean says something: that goes only when it is asked for. Whoever shares a lock touches `.lock` only.
       const isWanted = (isClean || takesMarks) && PARTS.every((part) => isOld(stem + part));
-      const lock = isWanted ? await manager.acquireAsync(name, { ifAvailable: true }) : null;
-      if (lock === null) continue;
-      // A process that waits in one of these files finds that its path leads elsewhere, and waits there.
-      const isGone = takesMarks || !lock.abandoned;
-      if (isGone) for (const part of PARTS) fs.rmSync(stem + part, { force: true });
-      count += Number(isGone);
-      lock.unlock();
+      if (isWanted) count += Number(await (name === undefined ? cleanUnnamed : clean)(manager, stem, takesMarks, name));
     }
     print(`${count} removed\n`);
   } catch (error) {

@@ -1,5 +1,6 @@
 // `sablock locks`: who holds the locks of the machine.
 
+const path = require('node:path');
 const { fail, print, unknownOption } = require('./output.js');
 const { openLocks, readRecords } = require('./record.js');
 
@@ -34,11 +35,12 @@ async function list(given) {
   });
   const rows = held.map((holder) => toRow({ ...holder, since: Date.now() - holder.heldMs }, true));
   const living = new Set(held.map(({ name }) => name));
-  for (const { isClean, isHeld, sinceMs, ...record } of records) {
+  for (const { isClean, isHeld, sinceMs, stem, ...record } of records) {
     // A process that held it before the question, and still does, was among the answers if it lives.
     if ((isClean && !isHeld) || living.has(record.name) || sinceMs >= askedAt) continue;
     // A process that has ended inside has left a mark, though nobody has come across it yet.
-    rows.push(toRow({ ...record, mode: 'exclusive', since: sinceMs }, false, !isClean));
+    const name = record.name ?? path.basename(stem);
+    rows.push(toRow({ ...record, name, mode: 'exclusive', since: sinceMs }, false, !isClean));
   }
   return rows;
 }
@@ -57,8 +59,8 @@ module.exports = async (args) => {
     const rows = all.map(({ name, mode, pid, threadId, since, alive, marked }) => [
       name.replace(CONTROL, toEscape),
       mode,
-      String(pid),
-      String(threadId),
+      String(pid ?? '-'),
+      String(threadId ?? '-'),
       since,
       alive ? 'yes' : 'no',
       marked ? 'abandoned' : '',

@@ -1,5 +1,6 @@
 // The record of a name of the machine, as `src/files/record.rs` has it: who held it exclusively last.
 
+const { createHash } = require('node:crypto');
 const fs = require('node:fs');
 const path = require('node:path');
 const { LockManager } = require('../../index.js');
@@ -18,23 +19,52 @@ const PID = 32;
 const THREAD = 36;
 const SINCE = 48;
 const LENGTH = 56;
+/** The length of its end, the begin of the hash of all before. */
+const CHECKSUM = 8;
+/** A name that gets longer when it is escaped has a hash in the names of its files. */
+const LONGEST = 120;
 
-/** The content of a record; undefined if it is not one. */
-function readRecord(file) {
+const sha256 = (bytes) => createHash('sha256').update(bytes).digest();
+
+/** The content of the record of these files; undefined if it is no whole one, of their name, as `decode()` there has it. */
+function decode(record, stem) {
+  const begin = NAME[record[MAGIC.length]];
+  if (!(record.length >= begin + CHECKSUM) || !record.subarray(0, MAGIC.length).equals(MAGIC)) return undefined;
+  const end = begin + 2 * Number(record.readBigUInt64LE(LENGTH));
+  if (
+    record.length !== end + CHECKSUM ||
+    !sha256(record.subarray(0, end)).subarray(0, CHECKSUM).equals(record.subarray(end))
+  ) {
+    return undefined;
+  }
+  const name = record.toString('utf16le', begin, end);
+  const flags = record[FLAGS];
+  if (
+    stemOf(name) !== path.basename(stem) ||
+    flags > (HELD | ABANDONED | OUTSIDE) ||
+    (flags & ~ABANDONED) === OUTSIDE
+  ) {
+    return undefined;
+  }
+  return {
+    stem,
+    name,
+    isClean: flags === 0 || flags === (HELD | OUTSIDE),
+    isHeld: (flags & HELD) !== 0,
+    isMarked: (flags & ABANDONED) !== 0,
+    pid: record.readUInt32LE(PID),
+    threadId: record.readUInt32LE(THREAD),
+    sinceMs: Number(record.readBigUInt64LE(SINCE)),
+  };
+}
+
+/** The same, of a mark if it is not whole, which is what the next holder sees; undefined if it cannot be read. */
+function readRecord(stem) {
+  const file = `${stem}.info`;
   try {
-    const record = fs.readFileSync(file);
-    const begin = NAME[record[MAGIC.length]];
-    const end = begin + 2 * Number(record.readBigUInt64LE(LENGTH));
-    if (!record.subarray(0, MAGIC.length).equals(MAGIC) || !(end <= record.length)) return undefined;
-    return {
-      name: record.toString('utf16le', begin, end),
-      isClean: record[FLAGS] === 0 || record[FLAGS] === (HELD | OUTSIDE),
-      isHeld: (record[FLAGS] & HELD) !== 0,
-      isMarked: (record[FLAGS] & ABANDONED) !== 0,
-      pid: record.readUInt32LE(PID),
-      threadId: record.readUInt32LE(THREAD),
-      sinceMs: Number(record.readBigUInt64LE(SINCE)),
-    };
+    const unknown = { isClean: false, isHeld: false, isMarked: true, pid: null, threadId: null };
+    const { mtimeMs } = fs.statSync(file);
+    return decode(fs.readFileSync(file), stem) ?? { stem, name: nameOf(stem), ...unknown, sinceMs: mtimeMs };
   } catch {
     return undefined;
   }
@@ -47,33 +77,51 @@ exports.openLocks = (given) => {
   return { manager, directory: binding.openDirectory(given && path.resolve(given)).path };
 };
 
+/** The names of a name's files, without their ending: those of others are left alone. */
+const STEM = /^v1(?:-(?:[a-z0-9_-]|%[0-9a-f]{2})*|h-[0-9a-f]{64})$/;
+
 /** The paths of the files of a directory with this ending, without it. */
 const stemsOf = (directory, ending) =>
   fs
     .readdirSync(directory)
-    .filter((entry) => entry.endsWith(ending))
+    .filter((entry) => entry.endsWith(ending) && STEM.test(entry.slice(0, -ending.length)))
     .map((entry) => path.join(directory, entry.slice(0, -ending.length)));
 
-/** The records of a directory, each with the path of its files without their ending. */
+/** The records of a directory, each with the path of its files without their ending; the name is undefined if nothing tells it. */
 exports.readRecords = (directory) =>
   stemsOf(directory, '.info')
-    .map((stem) => ({ stem, ...readRecord(`${stem}.info`) }))
-    .filter(({ name }) => name !== undefined);
+    .map(readRecord)
+    .filter((record) => record !== undefined);
 
-/** The same, and the names that were shared only, which have no record: those that their files tell. */
+/** The same, and what was shared only, which has no record. */
 exports.readNames = (directory) => {
   const shared = stemsOf(directory, '.lock').filter((stem) => !fs.existsSync(`${stem}.info`));
-  const unrecorded = shared.map((stem) => ({ stem, name: nameOf(path.basename(stem)), isClean: true }));
-  return [...exports.readRecords(directory), ...unrecorded.filter(({ name }) => name !== undefined)];
+  return [...exports.readRecords(directory), ...shared.map((stem) => ({ stem, name: nameOf(stem), isClean: true }))];
 };
 
-/** The name that a file is for, as `src/files/name.rs` has it; undefined if it is not that of any, or a hash. */
+/** The name that files are for, as they are called; undefined if that does not tell it: a hash, or half a surrogate pair. */
 function nameOf(stem) {
-  const [, escaped] = /^v1-((?:[a-z0-9_-]|%[0-9a-f]{2})*)$/.exec(stem) ?? [];
+  const base = path.basename(stem);
   try {
-    return escaped && decodeURIComponent(escaped);
+    const name = decodeURIComponent(base.slice('v1-'.length));
+    return stemOf(name) === base ? name : undefined;
   } catch {
-    // Half a surrogate pair.
     return undefined;
   }
+}
+
+/** The name of the files of a name, without their ending, as `src/files/name.rs` has it. */
+function stemOf(name) {
+  const bytes = Buffer.concat(Array.from(name, toBytes));
+  const escaped = bytes
+    .toString('latin1')
+    .replace(/[^a-z0-9_-]/g, (byte) => `%${Buffer.from(byte, 'latin1').toString('hex')}`);
+  return escaped.length <= LONGEST ? `v1-${escaped}` : `v1h-${sha256(bytes).toString('hex')}`;
+}
+
+/** UTF-8, and three bytes for half a surrogate pair as well. */
+function toBytes(character) {
+  if (character.isWellFormed()) return Buffer.from(character);
+  const unit = character.charCodeAt(0);
+  return Buffer.from([0xe0 | (unit >> 12), 0x80 | ((unit >> 6) & 0x3f), 0x80 | (unit & 0x3f)]);
 }
