@@ -253,6 +253,38 @@ test('a user and a password; wrong ones are refused at once', options, async (t)
   }
 });
 
+test(
+  'the rights below the namespace are enough for all that is asked, and there may be no namespace',
+  options,
+  async (t) => {
+    const lone = await startEtcd();
+    t.after(() => lone.stop());
+    const asksAll = async (user, namespace) => {
+      const [here, other] = [1, 2].map((index) =>
+        open(t, { namespace, connectTimeout: 4000 + index }, lone.url.replace('://', `://${user}`)),
+      );
+      assert.ok((await here.check()).roundTripMs > 0);
+      const lock = await here.acquireAsync('asked', { fence: true });
+      assert.equal(await other.acquireAsync('asked', { ifAvailable: true }), null);
+      const wait = other.acquireAsync('asked', { timeout: 10_000 });
+      await seen(async () => (await other.query()).held.length === 1);
+      assert.equal(lock.unlock(), true);
+      assert.equal((await wait).unlock(), true);
+      await Promise.all([here.close(), other.close()]);
+    };
+    await asksAll('', '');
+    for (const name of ['root', 'app']) {
+      await lone.call('auth/user/add', { name, password: 'secret' });
+      await lone.call('auth/role/add', { name });
+      await lone.call('auth/user/grant', { user: name, role: name });
+    }
+    const below = { permType: 'READWRITE', key: base64('sablock/'), range_end: base64('sablock0') };
+    await lone.call('auth/role/grant', { name: 'app', perm: below });
+    await lone.call('auth/enable', {});
+    await asksAll('app:secret@', 'sablock');
+  },
+);
+
 test('who could not look who is before it looks again, long before its lease is renewed', watchedOptions, async (t) => {
   const proxy = await startProxy(t, server().url);
   const [near, far] = [open(t), open(t, WATCHED, proxy.url)];

@@ -170,8 +170,9 @@ class EtcdKeeper extends LeaseKeeper {
     return super.check();
   }
 
+  /** A key below the namespace: of others a user may have no right to know. */
   ping() {
-    return this.#transact({ success: [{ request_range: { key: toBase64(this.#space) } }] });
+    return this.#transact({ success: [{ request_range: { key: toBase64(`${this.#space}/`) } }] });
   }
 
   get connections() {
