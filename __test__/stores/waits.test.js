@@ -254,6 +254,18 @@ test(
   }),
 );
 
+test(
+  'a wait that was interrupted, and is cancelled while what it may hold is unlocked, is over',
+  watched(async (t) => {
+    const { session, over, cancel } = await createBlocked(t);
+    session.unlockAll = async () => cancel();
+    session.answer(INTERRUPTED);
+    await turns();
+    assert.deepEqual([session.log, session.isIdle], [[], true]);
+    assert.equal(await over, null);
+  }),
+);
+
 for (const [what, spoil] of Object.entries({
   'is not there': (it) => {
     it.home = null;

@@ -163,8 +163,7 @@ class Waits {
     } catch (error) {
       failure = error;
     }
-    const isWanted = !entry.ticket.isCancelled;
-    if (failure === null && isWanted && !session.isOver) {
+    if (failure === null && !entry.ticket.isCancelled && !session.isOver) {
       session.waiting = null;
       entry.session = null;
       session.hold(entry.key);
@@ -176,7 +175,8 @@ class Waits {
     if (!session.isOver) await unlockAll(session, entry.key);
     session.waiting = null;
     entry.session = null;
-    if (!isWanted || this.#isClosed) entry.resolve(null);
+    // Meanwhile, too, it may have been cancelled.
+    if (entry.ticket.isCancelled || this.#isClosed) entry.resolve(null);
     else if (session.isOver) entry.reject(failure ?? session.ended());
     else if (session.isInterruption(failure)) this.#queue.push(entry);
     else entry.reject(failure);
