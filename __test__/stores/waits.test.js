@@ -2,6 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
+const clock = require('../../lib/load/clock.js');
 const { Waits } = require('../../lib/stores/sessions/waits.js');
 const { deferred, turns } = require('../helpers/names.js');
 const { watched } = require('../helpers/threads.js');
@@ -263,6 +264,38 @@ test(
     await turns();
     assert.deepEqual([session.log, session.isIdle], [[], true]);
     assert.equal(await over, null);
+  }),
+);
+
+test(
+  'a wait that made room, and goes on in the same session, is not interrupted again for that',
+  watched(async (t) => {
+    const timers = new Set();
+    t.mock.method(clock, 'setTimeout', (act) => {
+      const timer = { act, unref: () => timer };
+      timers.add(timer);
+      return timer;
+    });
+    t.mock.method(clock, 'clearTimeout', (timer) => timers.delete(timer));
+    let takeTurns;
+    t.mock.method(clock, 'setInterval', (act, ms) => {
+      if (ms < 1000) takeTurns = act;
+      return { unref() {} };
+    });
+    const { waits, session, interrupted } = await createBlocked(t);
+    const other = ticketOf();
+    const withdrawn = waits.wait(other, 'other');
+    const now = clock.now() + 60_000;
+    t.mock.method(clock, 'now', () => now);
+    takeTurns();
+    assert.deepEqual(interrupted, [session]);
+    waits.cancel(other);
+    assert.equal(await withdrawn, null);
+    session.answer(INTERRUPTED);
+    await turns();
+    assert.deepEqual(session.log, [`unlock all of ${KEY}`, `lock ${KEY}`]);
+    for (const { act } of [...timers]) act();
+    assert.deepEqual(interrupted, [session]);
   }),
 );
 

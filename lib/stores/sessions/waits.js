@@ -163,6 +163,9 @@ class Waits {
     } catch (error) {
       failure = error;
     }
+    // It may wait for the same again, in this session: that is another wait.
+    clock.clearTimeout(session.interruption);
+    session.isInterrupted = true;
     if (failure === null && !entry.ticket.isCancelled && !session.isOver) {
       session.waiting = null;
       entry.session = null;
@@ -188,10 +191,9 @@ class Waits {
   #interrupt(session) {
     if (session.isInterrupted || session.waiting === null) return;
     session.isInterrupted = true;
-    const entry = session.waiting;
-    clock
+    session.interruption = clock
       .setTimeout(() => {
-        if (session.waiting !== entry || session.isOver) return;
+        if (session.isOver) return;
         session.isInterrupted = false;
         this.#interrupt(session);
       }, TRY_EVERY)
