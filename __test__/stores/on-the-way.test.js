@@ -17,6 +17,14 @@ const QUESTIONS = {
   mysql: [/get_lock\('[^']*', 0\)/, /get_lock\('[^']*', [1-9]/],
 };
 
+/** The questions of a request with a fence that is granted at once. */
+const OF_GRANT = {
+  redis: QUESTIONS.redis,
+  etcd: QUESTIONS.etcd,
+  postgres: [/pg_try_advisory_lock/, /txid_current/],
+  mysql: [/get_lock\('[^']*', 0\)/, /uuid_short/],
+};
+
 /** The modes in which the name is held, asked for by the request that is withdrawn, and asked for behind it. */
 const LINES = [
   ['shared', 'exclusive', 'shared'],
@@ -85,4 +93,37 @@ for (const [kind, [make, isThere, start, settings, canShare]] of Object.entries(
       }
     }
   });
+}
+
+for (const [kind, [make, isThere, start, settings]] of Object.entries(EVERY_STORE)) {
+  const options = { skip: isThere ? false : `the server of ${kind} is not installed`, timeout: limit(60_000) };
+  test(
+    `${kind}: an ifAvailable right behind a request that is withdrawn on its way is not told null`,
+    options,
+    async (t) => {
+      const server = await start();
+      t.after(() => server.stop());
+      const proxy = await startProxy(t, server.url);
+      const far = new LockManager({ store: make(proxy.url, settings) });
+      t.after(() => far.close());
+      await far.check();
+      for (const question of OF_GRANT[kind]) {
+        for (const isQuestion of [true, false]) {
+          const name = `${question}, ${isQuestion}`;
+          const controller = new AbortController();
+          const { isHeld, goOn } = holdBack(proxy, question, isQuestion);
+          const { signal } = controller;
+          const withdrawn = assert.rejects(far.acquireAsync(name, { fence: true, signal }), { name: 'AbortError' });
+          await seen(isHeld);
+          controller.abort();
+          await withdrawn;
+          const next = far.acquireAsync(name, { ifAvailable: true });
+          // The lock worker has been asked for it.
+          await far.stats();
+          goOn();
+          assert.equal((await next)?.unlock(), true, name);
+        }
+      }
+    },
+  );
 }

@@ -13,6 +13,7 @@ const { binding } = require('../../lib/engine/thread.js');
 const { RedisKeeper } = require('../../lib/stores/redis/keeper.js');
 const { ENQUEUE, RELEASE, RENEW } = require('../../lib/stores/redis/script.js');
 const { createFolder } = require('../helpers/folder.js');
+const { deferred } = require('../helpers/names.js');
 const { watched } = require('../helpers/threads.js');
 
 const WAITS = [1, '0', '0', '0'];
@@ -21,7 +22,7 @@ const GRANTED = [1, '7', '0', '0'];
 /** A keeper, and the steps of its tickets; `answer(verb)` says what the script answers, or throws what the server says. */
 function create(t, answer, more = {}) {
   const steps = [];
-  const it = { steps, hear: null };
+  const it = { steps, hear: null, countReplicas: () => 1 };
   const module = path.join(createFolder(t), 'client.js');
   fs.writeFileSync(module, '');
   require(module);
@@ -29,7 +30,7 @@ function create(t, answer, more = {}) {
     Object.assign(new EventEmitter(), {
       async sendCommand(args) {
         const [, , , , , , verb, id] = args;
-        if (args[0] === 'WAIT') return steps.push('WAIT') && 1;
+        if (args[0] === 'WAIT') return steps.push('WAIT') && it.countReplicas();
         // That of the probe has no number.
         if (!/\/\d+$/.test(id ?? '')) return '';
         steps.push(verb);
@@ -105,5 +106,23 @@ test(
     assert.equal((await lock).fence, 7n);
     assert.deepEqual(it.steps, [ENQUEUE, RENEW, 'WAIT']);
     it.keeper.release(ticket, false);
+  }),
+);
+
+test(
+  'a request that is withdrawn while the replicas are asked about its grant gives it back before anybody else asks',
+  watched(async (t, threads) => {
+    const it = create(t, () => GRANTED, { replicas: 1, lease: 600_000, renew: 200_000 });
+    const counted = deferred();
+    it.countReplicas = () => counted.promise;
+    const ticket = ticketOf();
+    const lock = it.keeper.lock(ticket);
+    await threads.until('the replicas are asked', () => it.steps.length > 1);
+    ticket.isCancelled = true;
+    it.keeper.cancel(ticket);
+    assert.deepEqual(it.steps, [ENQUEUE, 'WAIT', RELEASE]);
+    counted.resolve(1);
+    assert.equal(await lock, null);
+    assert.equal(it.steps.length, 3);
   }),
 );

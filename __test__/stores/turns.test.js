@@ -2,6 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
+const { Releases } = require('../../lib/stores/retry.js');
 const { Waits } = require('../../lib/stores/sessions/waits.js');
 const { deferred, turns } = require('../helpers/names.js');
 const { watched } = require('../helpers/threads.js');
@@ -27,9 +28,11 @@ function createWaits(t) {
     },
   };
   const never = () => new Promise(() => {});
-  const waits = new Waits({ limit: 1, open: never, home: () => home, connect: async () => home, heartbeat: 60_000 });
+  const releases = new Releases();
+  const connect = async () => home;
+  const waits = new Waits({ limit: 1, open: never, home: () => home, connect, releases, heartbeat: 60_000 });
   t.after(() => waits.close());
-  return { waits, home, tries };
+  return { waits, home, tries, releases };
 }
 
 /** What becomes of a wait while its try is under way: whether it gets what the try has brought. */
@@ -43,15 +46,18 @@ for (const [what, [gets, act]] of Object.entries(MEANWHILE)) {
   test(
     `a try that has the lock, while ${what}: ${gets ? 'the wait has it' : 'it is unlocked, and not held'}`,
     watched(async (t, threads) => {
-      const { waits, home, tries } = createWaits(t);
+      const { waits, home, tries, releases } = createWaits(t);
       const ticket = { isShared: false, isCancelled: false };
       const over = waits.wait(ticket, KEY);
       await threads.until('it is tried', () => tries.length > 0);
       act(waits, ticket);
+      // The next who tries the name comes after that.
+      const log = releases.over(KEY).then(() => [...home.log]);
+      await turns();
       tries[0].resolve(true);
       assert.equal(await over, gets ? home : null);
       await turns();
-      assert.deepEqual([home.log, home.held.size], gets ? [[], 1] : [[`unlock ${KEY}`], 0]);
+      assert.deepEqual([await log, home.held.size], gets ? [[], 1] : [[`unlock ${KEY}`], 0]);
     }),
   );
 }

@@ -3,6 +3,7 @@
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const clock = require('../../lib/load/clock.js');
+const { Releases } = require('../../lib/stores/retry.js');
 const { Waits } = require('../../lib/stores/sessions/waits.js');
 const { deferred, turns } = require('../helpers/names.js');
 const { watched } = require('../helpers/threads.js');
@@ -91,7 +92,8 @@ function create(t, limit = 1, isOpen = true) {
     return session;
   };
   const connect = async () => it.home;
-  it.waits = new Waits({ limit, open, home: () => it.home, connect, heartbeat: 60_000 });
+  const releases = new Releases();
+  it.waits = new Waits({ limit, open, home: () => it.home, connect, releases, heartbeat: 60_000 });
   t.after(() => it.waits.close());
   return it;
 }

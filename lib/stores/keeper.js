@@ -25,7 +25,10 @@ exports.Keeper = class {
   }
 
   lock(ticket) {
-    return this.connection.lock(ticket, () => this.lockOnce(ticket));
+    return this.connection.lock(ticket, () => {
+      ticket.asked = this.lockOnce(ticket);
+      return ticket.asked;
+    });
   }
 
   check() {

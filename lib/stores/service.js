@@ -42,6 +42,8 @@ class Ticket {
   isCancelled = false;
   /** Its first try may have come to something. */
   isRepeated = false;
+  /** The promise that the last `lockOnce()` has returned: of one that is cancelled, settled once what it was granted is given back. */
+  asked = null;
   /** The place by which a keeper releases or cancels it. */
   place = null;
 

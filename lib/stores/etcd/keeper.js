@@ -51,6 +51,9 @@ class EtcdKeeper extends LeaseKeeper {
       this.leave(place, false);
       if (error.grpc === NOT_FOUND) session.end(TAKEN);
       throw error;
+    } finally {
+      // Others that ask for the name wait for this then.
+      if (ticket.isCancelled) await place.released;
     }
   }
 
@@ -141,9 +144,11 @@ class EtcdKeeper extends LeaseKeeper {
   }
 
   cancel(ticket) {
-    // While its key is being made, it is to exist before it can be deleted.
     const { place } = ticket;
-    if (place !== null && place.revision !== null) super.cancel(ticket);
+    if (place === null) return;
+    // While its key is being made, it is to exist before it can be deleted.
+    if (place.revision === null) this.releases.add(place.prefix, ticket.asked);
+    else super.cancel(ticket);
   }
 
   /** Its holder, who holds it alone, says that all is well: with its release the mark goes. */
@@ -162,6 +167,7 @@ class EtcdKeeper extends LeaseKeeper {
       const addStray = () => session.addStray(place.key, step, isSure);
       return this.#transact(step).then(() => isSure || addStray(), addStray);
     });
+    place.released = released;
     this.releases.add(prefix, released);
   }
 

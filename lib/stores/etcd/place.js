@@ -28,6 +28,8 @@ class Place extends LeasePlace {
   blocker = null;
   /** While it is finding out, a promise; what was deleted meanwhile may be what it finds. */
   looking = null;
+  /** Once it is over, a promise of the end of its release. */
+  released = null;
   isDirty = false;
 
   constructor(session, prefix, id, isShared) {

@@ -23,9 +23,9 @@ exports.LeaseKeeper = class extends Keeper {
     return Object.assign(storeError(`${this.#store} has dropped the request.`), { isGone: true });
   }
 
-  /** Withdraws a request that waits. */
+  /** Withdraws a request that waits, or is granted and has no lease yet. */
   cancel({ place }) {
-    if (place === null || place.isHeld) return;
+    if (place === null || place.lease !== 0) return;
     place.settle.resolve(null);
     this.leave(place, false);
   }

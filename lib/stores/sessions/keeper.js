@@ -13,7 +13,7 @@ class SessionKeeper extends Keeper {
   #kind;
   #description;
   #waits;
-  /** By key, those of sessions other than the home, in which they come in order. */
+  /** By key, those of sessions other than the home, in which they come in order, and requests that may come to hold what nobody wants. */
   #releases = new Releases();
 
   constructor(kind, description, desk) {
@@ -26,6 +26,7 @@ class SessionKeeper extends Keeper {
       open: () => this.#openSession(),
       home: () => this.connection.current,
       connect: () => this.connection.get(),
+      releases: this.#releases,
       heartbeat,
     });
   }
@@ -33,6 +34,8 @@ class SessionKeeper extends Keeper {
   async lockOnce(ticket) {
     const key = this.#keyOf(ticket);
     const home = await this.connection.get();
+    // It would wait for itself.
+    if (ticket.isCancelled) return null;
     await this.#releases.over(key);
     if (ticket.isCancelled) return null;
     if (await home.take(key, ticket.isShared)) return this.#grant(home, ticket, key);
@@ -45,25 +48,30 @@ class SessionKeeper extends Keeper {
     ticket.place = { session, key };
     try {
       const fence = ticket.wantsFence ? await session.fence() : 0n;
-      this.counts.grants += 1;
-      return { lease: session.lease, fence };
+      if (!ticket.isCancelled) {
+        this.counts.grants += 1;
+        return { lease: session.lease, fence };
+      }
     } catch (error) {
-      this.release(ticket);
+      await this.release(ticket);
       throw error;
     }
+    await this.release(ticket);
+    return null;
   }
 
   cancel(ticket) {
-    const over = this.#waits.cancel(ticket);
-    // It may be granted until then.
-    if (over !== undefined) this.#releases.add(this.#keyOf(ticket), over);
+    this.#waits.cancel(ticket);
+    // It may be granted until then, and unlocks what it was.
+    this.#releases.add(this.#keyOf(ticket), ticket.asked);
   }
 
+  /** A promise of its end, if it has to be waited for. */
   release(ticket) {
-    if (ticket.place === null) return;
+    if (ticket.place === null) return undefined;
     const { session, key } = ticket.place;
     ticket.place = null;
-    if (session.isOver) return;
+    if (session.isOver) return undefined;
     const unlock = session
       .unlock(key, ticket.isShared)
       .catch((error) => this.#waits.releaseFailed(session, key, error).then(() => true));
@@ -75,6 +83,7 @@ class SessionKeeper extends Keeper {
       else this.#waits.freed(session);
     });
     if (session !== this.connection.current) this.#releases.add(key, released);
+    return released;
   }
 
   /** No lock of a session is ever marked. */

@@ -17,6 +17,7 @@ class Waits {
   #open;
   #home;
   #connect;
+  #releases;
   #heartbeat;
   #sessions = new Set();
   #opening = 0;
@@ -28,9 +29,13 @@ class Waits {
   #looks = null;
   #isClosed = false;
 
-  /** At most `limit` sessions; `open()` makes one; `home()` is the session that never blocks, and `connect()` a promise of it. */
-  constructor({ limit, open, home, connect, heartbeat }) {
+  /**
+   * At most `limit` sessions; `open()` makes one; `home()` is the session that never blocks, and `connect()` a promise of it. Tries
+   * that are under way are among the `releases`: what one gets, and nobody wants any more, is unlocked.
+   */
+  constructor({ limit, open, home, connect, releases, heartbeat }) {
     this.#connect = connect;
+    this.#releases = releases;
     this.#heartbeat = heartbeat;
     this.#limit = limit;
     this.#open = open;
@@ -49,25 +54,24 @@ class Waits {
   wait(ticket, key) {
     let entry;
     const over = new Promise((resolve, reject) => {
-      entry = { ticket, key, resolve, reject, session: null };
+      entry = { ticket, key, resolve, reject, session: null, isTried: false };
     });
-    ticket.place = { entry, over };
+    ticket.place = { entry };
     this.#queue.push(entry);
     this.#pump();
     return over;
   }
 
-  /** Returns a promise that is settled once it has and asks for nothing; undefined if it does not wait. */
+  /** Ends its wait, if it does. */
   cancel(ticket) {
-    const { entry, over } = ticket.place ?? {};
-    if (entry === undefined) return undefined;
+    const { entry } = ticket.place ?? {};
+    if (entry === undefined) return;
     if (entry.session === null) {
       this.#queue = this.#queue.filter((other) => other !== entry);
       entry.resolve(null);
     } else {
       this.#interrupt(entry.session);
     }
-    return over;
   }
 
   /** Its last hold was released. */
@@ -242,14 +246,15 @@ class Waits {
       if (session.waiting !== null && now - session.blockedAt >= TURN) this.#interrupt(session);
     }
     if (this.#nextTry >= this.#queue.length) this.#nextTry = 0;
-    for (const entry of this.#queue.slice(this.#nextTry, this.#nextTry + TRIES)) this.#try(entry);
+    const home = this.#home();
+    for (const entry of home === null ? [] : this.#queue.slice(this.#nextTry, this.#nextTry + TRIES)) {
+      if (!entry.isTried) this.#releases.add(entry.key, this.#try(home, entry));
+    }
     this.#nextTry += TRIES;
     this.#pump();
   }
 
-  async #try(entry) {
-    const home = this.#home();
-    if (home === null || entry.isTried) return;
+  async #try(home, entry) {
     entry.isTried = true;
     try {
       if (!(await home.take(entry.key, entry.ticket.isShared))) return;
