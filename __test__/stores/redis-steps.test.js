@@ -142,6 +142,17 @@ test(
   },
 );
 
+test('a step that takes the mark off is the last word of its client, as any other: it renews', options, async (t) => {
+  const { step, server } = await serve(t);
+  const deadline = async () => readTicket(await server.ask('HGET', TICKETS, 'holder')).deadline;
+  await step(ENQUEUE, 'holder');
+  await server.ask('HSET', NAME, 'mark', '1');
+  const before = await deadline();
+  assert.equal((await step(CLEAR, 'holder', { lease: 2 * LEASE })).isMarked, false);
+  assert.ok((await deadline()) >= before + LEASE);
+  assert.deepEqual([(await step(CLEAR, 'nobody')).isKnown, await server.ask('HLEN', TICKETS)].map(Number), [0, 1]);
+});
+
 /** The script of a copy of the package that may share a server with this one while a program is deployed; null without its history. */
 function scriptOf(commit) {
   const { status, stdout } = spawnSync('git', ['show', `${commit}:lib/stores/redis/script.js`], {

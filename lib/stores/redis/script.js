@@ -16,6 +16,7 @@ exports.ENQUEUE = 'enqueue';
 exports.RENEW = 'renew';
 exports.RELEASE = 'release';
 exports.TRY = 'try';
+/** As RENEW, and takes the mark off. */
 exports.CLEAR = 'clear';
 
 const SCRIPT = `
@@ -110,9 +111,8 @@ if verb == 'release' then
     if mark == 'set' and it.fence ~= '0' then redis.call('HSET', name, 'mark', '1') end
     leave(it)
   end
-elseif verb == 'clear' then
-  if it and it.fence ~= '0' then redis.call('HDEL', name, 'mark') end
-elseif it or verb ~= 'renew' then
+elseif it or verb == 'enqueue' or verb == 'try' then
+  if verb == 'clear' and it.fence ~= '0' then redis.call('HDEL', name, 'mark') end
   local is_new = not it
   if is_new then
     redis.call('ZADD', line, redis.call('HINCRBY', name, 'place', 1), id)
