@@ -90,6 +90,10 @@ exports.toTimeout = (place, timeout) => {
     if (name === 'timeout') limit = timeout.timeout;
     else checkBlockingOption(timeout, name, place);
   }
+  // Those that are not enumerable: for a literal this costs nothing.
+  if (limit === undefined && 'timeout' in timeout) limit = own(timeout, 'timeout');
+  if ('signal' in timeout && hasOwn(timeout, 'signal')) checkBlockingOption(timeout, 'signal', place);
+  if ('ref' in timeout && hasOwn(timeout, 'ref')) checkBlockingOption(timeout, 'ref', place);
   return toMilliseconds(place, 'options.timeout', limit, MILLISECONDS);
 };
 
@@ -110,7 +114,7 @@ exports.toAsyncOptions = (place, options) => {
   checkOptions(options, place);
   let timeout;
   let signal;
-  let ref = true;
+  let ref;
   for (const name in options) {
     if (!hasOwn(options, name)) continue;
     if (name === 'timeout') timeout = options.timeout;
@@ -118,6 +122,10 @@ exports.toAsyncOptions = (place, options) => {
     else if (name === 'ref') ref = options.ref;
     else errors().checkUnknown(name, OF_WAITS, place, options);
   }
+  // As in `toTimeout`.
+  if (timeout === undefined && 'timeout' in options) timeout = own(options, 'timeout');
+  if (signal === undefined && 'signal' in options) signal = own(options, 'signal');
+  if (ref === undefined && 'ref' in options) ref = own(options, 'ref');
   if (ref === undefined) ref = true;
   checkWaitOptions(signal, ref, place);
   return { timeout: toMilliseconds(place, 'options.timeout', timeout, MILLISECONDS), signal, ref };

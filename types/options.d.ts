@@ -10,9 +10,9 @@ export type Timeout = number;
  * Options of the verbs that block. They have neither a signal, which could not abort a blocked thread, nor `ref`.
  *
  * An options object is an object of any class or realm that is nothing else: an array, an `AbortSignal`, a `Date` or a `Map` in its
- * place is `ERR_INVALID_ARG_TYPE`. Its own properties count, and no inherited ones. A property that no verb of the package has is
- * passed over, unless it is one edit away from an option (two where the name is longer than four letters), an option with a unit
- * (`timeoutMs`), or what another library calls one (`ttl`, `deadline`, `abortSignal`): `ERR_INVALID_ARG_TYPE` too.
+ * place is `ERR_INVALID_ARG_TYPE`. Its own properties count, enumerable or not, and no inherited ones. A property that no verb of the
+ * package has is passed over, unless it is one edit away from an option (two where the name is longer than four letters), an option
+ * with a unit (`timeoutMs`), or what another library calls one (`ttl`, `deadline`, `abortSignal`): `ERR_INVALID_ARG_TYPE` too.
  */
 export interface LockOptions {
   /** The time to wait, in milliseconds. Default: for ever. */

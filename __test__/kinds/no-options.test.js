@@ -168,7 +168,7 @@ const NO_OPTIONS = {
   'a Date of another realm': vm.runInNewContext('new Date()'),
 };
 
-/** Its own properties count, and no others. */
+/** Its own properties count; those that are inherited do so where the Web Locks API has it. */
 class Limits {
   timeout = 0;
 }
@@ -235,6 +235,29 @@ for (const [name, [make, verbs]] of Object.entries(CLASSES)) {
       await assert.rejects(async () => call(make(), odd), { ...invalid, message: /"options\.timeout"/ });
     });
 
+    const inherits = name === 'LockManager';
+    test(`${name}: ${verb} counts own options, enumerable or not, and ${inherits ? '' : 'no '}inherited ones`, async () => {
+      const hide = (own, inherited = {}) => {
+        const hidden = Object.entries(own).map(([key, value]) => [key, { value }]);
+        return Object.create(inherited, Object.fromEntries(hidden));
+      };
+      const refused = (option) => ({ ...invalid, message: new RegExp(`"options\\.${option}"`) });
+      await assert.rejects(async () => call(make(), hide({ timeout: 'no number' })), refused('timeout'));
+      const both = hide({ timeout: 'no number' }, { signal: 'no signal' });
+      await assert.rejects(async () => call(make(), both), refused(inherits ? 'signal' : 'timeout'));
+      if (kind === 'awaits') {
+        await assert.rejects(async () => call(make(), hide({ signal: 'no signal' })), refused('signal'));
+        await assert.rejects(async () => call(make(), hide({ ref: 'no boolean' })), refused('ref'));
+        return;
+      }
+      const { signal } = new AbortController();
+      for (const options of [{ signal }, { ref: true }]) {
+        const forPromises = { ...invalid, message: /'(?:signal|ref)'.* promise/ };
+        assert.throws(() => call(make(), hide(options)), forPromises);
+        if (inherits) assert.throws(() => call(make(), Object.create(options)), forPromises);
+      }
+    });
+
     test(`${name}: ${verb} does not mind what Object.prototype has`, async () => {
       Object.assign(Object.prototype, { references: 1, timeoutMs: 1 });
       try {
@@ -246,7 +269,24 @@ for (const [name, [make, verbs]] of Object.entries(CLASSES)) {
   }
 }
 
+/** An option of the verbs that do not wait; of the others `name`. */
+const OPTION_OF = {
+  LockManager: 'directory',
+  'mysql()': 'namespace',
+  'postgres()': 'namespace',
+  'redis()': 'namespace',
+  'etcd()': 'namespace',
+  'start() of the doctor': 'trace',
+  'waitAsync()': 'signal',
+};
+
 for (const [name, create] of Object.entries(CREATORS)) {
+  test(`${name} counts an option that is not enumerable`, () => {
+    const option = OPTION_OF[name] ?? 'name';
+    const hidden = Object.defineProperty({}, option, { value: 5 });
+    assert.throws(() => create(hidden), { ...invalid, message: new RegExp(`"options\\.${option}"`) });
+  });
+
   test(`${name} refuses what is no options object`, () => {
     for (const [what, value] of Object.entries({ null: null, 'a string': '5', 'a number': 5, ...NO_OPTIONS })) {
       assert.throws(() => create(value), invalid, what);

@@ -69,9 +69,7 @@ function toMode(mode, name) {
 function toBlockingOptions(name, options) {
   const asked = toOptions(name, options, true);
   if (asked === DEFAULTS) return asked;
-  for (const option of ['signal', 'ref']) {
-    if (Object.hasOwn(options, option)) checkBlockingOption(options, option, placeOf(name));
-  }
+  for (const option of ['signal', 'ref']) checkBlockingOption(options, option, placeOf(name));
   return asked;
 }
 
