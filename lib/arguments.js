@@ -69,26 +69,29 @@ const NONE = [];
 /** Options of the constructors of locks that are marked and repaired. */
 const OF_LOCKS = [...OF_PRIMITIVES, 'maySleep', 'onAbandoned'];
 
+exports.OF_EXECUTE = OF_EXECUTE;
 exports.OF_LOCKS = OF_LOCKS;
 exports.OF_PRIMITIVES = OF_PRIMITIVES;
 
 /** The number of permits in the options of `execute` and `executeSync`. */
-exports.toPermits = (place, options, isBlocking) => {
+exports.toPermits = (place, options) => {
   if (!isObject(options)) return 1;
   checkOptions(options, place);
-  checkNames(options, OF_EXECUTE, place, isBlocking);
   return own(options, 'permits', 1);
 };
 
-/** From `Timeout | LockOptions` to milliseconds, for a call that blocks. The place, a lock or its word, is for the message. */
-exports.toTimeout = (place, timeout) => {
+/**
+ * From `Timeout | LockOptions` to milliseconds, for a call that blocks. The place, a lock or its word, is for the message; `known` are
+ * the names of the verb's options.
+ */
+exports.toTimeout = (place, timeout, known = OF_WAITS) => {
   if (!isObject(timeout)) return toMilliseconds(place, 'timeout', timeout, TIMEOUT);
   checkOptions(timeout, place);
   let limit;
   for (const name in timeout) {
     if (!hasOwn(timeout, name)) continue;
     if (name === 'timeout') limit = timeout.timeout;
-    else checkBlockingOption(timeout, name, place);
+    else checkBlockingOption(timeout, name, place, known);
   }
   // Those that are not enumerable: for a literal this costs nothing.
   if (limit === undefined && 'timeout' in timeout) limit = own(timeout, 'timeout');
@@ -98,15 +101,16 @@ exports.toTimeout = (place, timeout) => {
 };
 
 /** Throws for an option that a call that blocks does not have. */
-function checkBlockingOption(options, name, place) {
-  if (!OF_FUTEX.includes(name)) errors().checkUnknown(name, OF_WAITS, place, options, undefined, true);
+function checkBlockingOption(options, name, place, known = OF_WAITS) {
+  if (!known.includes(name)) errors().checkUnknown(name, known, place, options, undefined, true);
+  else if (!OF_FUTEX.includes(name)) return;
   else if (options[name] !== undefined) throw errors().notForBlocking(name, place);
 }
 
 exports.checkBlockingOption = checkBlockingOption;
 
-/** From `Timeout | AsyncLockOptions` to `{ timeout, signal, ref }`, all of them set but the signal. */
-exports.toAsyncOptions = (place, options) => {
+/** From `Timeout | AsyncLockOptions` to `{ timeout, signal, ref }`, all of them set but the signal. `known` as in `toTimeout`. */
+exports.toAsyncOptions = (place, options, known = OF_WAITS) => {
   if (options === undefined) return NO_OPTIONS;
   if (!isObject(options)) {
     return { timeout: toMilliseconds(place, 'timeout', options, TIMEOUT), signal: undefined, ref: true };
@@ -120,7 +124,7 @@ exports.toAsyncOptions = (place, options) => {
     if (name === 'timeout') timeout = options.timeout;
     else if (name === 'signal') signal = options.signal;
     else if (name === 'ref') ref = options.ref;
-    else errors().checkUnknown(name, OF_WAITS, place, options);
+    else if (!known.includes(name)) errors().checkUnknown(name, known, place, options);
   }
   // As in `toTimeout`.
   if (timeout === undefined && 'timeout' in options) timeout = own(options, 'timeout');

@@ -173,6 +173,36 @@ class Limits {
   timeout = 0;
 }
 
+/** Options that some verbs have, or some constructors. */
+const OF_SOME = [
+  'permits',
+  'mode',
+  'fence',
+  'ifAvailable',
+  'steal',
+  'fair',
+  'name',
+  'allowMainThread',
+  'maySleep',
+  'onAbandoned',
+  'scope',
+  'directory',
+  'store',
+  'namespace',
+  'connectTimeout',
+  'connections',
+  'heartbeat',
+  'lease',
+  'renew',
+  'replicas',
+];
+
+/** Those of them that a verb has. */
+function knownTo(name, verb) {
+  if (name === 'LockManager') return ['mode', 'fence', 'ifAvailable', 'steal'];
+  return name === 'Semaphore' && verb.startsWith('execute') ? ['permits'] : [];
+}
+
 for (const [name, [make, verbs]] of Object.entries(CLASSES)) {
   test(`each verb of ${name} that takes options has a row here`, () => {
     const { prototype } = sablock[name] ?? Object.getPrototypeOf(make()).constructor;
@@ -233,6 +263,13 @@ for (const [name, [make, verbs]] of Object.entries(CLASSES)) {
       const odd = { referrer: 1, killSignal: 1, minTimeout: 1, refresh: 1, signalling: 1, timeout: 'no number' };
       // The last of these alone is refused.
       await assert.rejects(async () => call(make(), odd), { ...invalid, message: /"options\.timeout"/ });
+    });
+
+    test(`${name}: ${verb} refuses the options of other verbs`, async () => {
+      for (const option of OF_SOME.filter((each) => !knownTo(name, verb).includes(each))) {
+        const message = new RegExp(`no option '${option}'.* It is an option of `);
+        await assert.rejects(async () => call(make(), { [option]: 1 }), { ...invalid, message }, option);
+      }
     });
 
     const inherits = name === 'LockManager';

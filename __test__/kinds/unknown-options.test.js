@@ -119,6 +119,8 @@ test('an option of something else of the package is refused with what it is for,
   }
   assert.throws(() => redis('redis://host', { heartbeat: 5000 }), refused('heartbeat', 'postgres\\(\\) and mysql'));
   assert.throws(() => postgres('postgres://host/a', { lease: 5000 }), refused('lease', 'redis\\(\\) and etcd'));
+  assert.throws(() => new LockManager({ namespace: 'a' }), refused('namespace', 'postgres\\(\\) and its like'));
+  assert.throws(() => new Mutex(buffer, 0, { wait: true }), refused('wait', 'close\\(\\) of a LockManager'));
   for (const [verb, call] of Object.entries(CALLS)) {
     await assert.rejects(async () => call({ onAbandoned: never }), refused('onAbandoned', 'constructors'), verb);
     await assert.rejects(async () => call({ scope: 'machine' }), refused('scope', 'LockManager'), verb);
@@ -148,7 +150,7 @@ test('options in the place of the timeout of wait() and waitAsync(), and a timeo
 });
 
 test('what is near to nothing means nothing, and what is known by others is known', async () => {
-  assert.equal(await mutex.lockAsync({ timeout: 0, retries: 5, comment: 'x', mode: 'r', t: 1, key: 'a' }), true);
+  assert.equal(await mutex.lockAsync({ timeout: 0, retries: 5, comment: 'x', flags: 'r', t: 1, key: 'a' }), true);
   mutex.unlock();
   assert.equal(new Mutex(buffer, 0, { node: 1 }).name, null);
   assert.equal(await locks.request('near', { retries: 5, mode: 'shared', label: 'x' }, ({ mode }) => mode), 'shared');

@@ -3,11 +3,13 @@ const { describePermits } = require('../engine/diagnosis.js');
 const { slotFor } = require('../engine/register.js');
 const { tryLock } = require('../engine/wait.js');
 const {
+  OF_EXECUTE,
   OF_PRIMITIVES,
   checkBoolean,
   checkExecuted,
   isThenable,
   own,
+  toAsyncOptions,
   toCountOf,
   toPermits,
   toTimeout,
@@ -88,7 +90,11 @@ class Semaphore extends SharedPrimitive {
   }
 
   static #RUN = {
-    enter: (it, options) => it.#acquireAsync(toPermits(it.#word, options), options, 'execute'),
+    enter(it, options) {
+      const n = toPermits(it.#word, options);
+      const wait = options === undefined ? undefined : toAsyncOptions(it.#word, options, OF_EXECUTE);
+      return it.#acquireAsync(n, wait, 'execute');
+    },
     leave: (_, permits) => permits.release(),
   };
 
@@ -165,8 +171,9 @@ class Semaphore extends SharedPrimitive {
 
   executeSync(fn, options) {
     checkExecuted(this.#word, fn, options);
-    const n = toPermits(this.#word, options, true);
-    const permits = this.#acquire(n, options, 'executeSync', 'execute()');
+    const n = toPermits(this.#word, options);
+    const limit = options === undefined ? undefined : toTimeout(this.#word, options, OF_EXECUTE);
+    const permits = this.#acquire(n, limit, 'executeSync', 'execute()');
     let result;
     let error;
     let hasThrown = false;
