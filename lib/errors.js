@@ -311,11 +311,12 @@ exports.thenableRepair = (place) =>
     'ERR_INVALID_ARG_TYPE',
   );
 
+/** `className` is of the object that was made for the lock; that of a table is the table. */
 exports.mainThread = (place, alternative = 'lockAsync()', className = place.type ?? 'Mutex') =>
   coded(
     new TypeError(
-      `Cannot block the main thread on ${describe(place)}. ` +
-        `Use ${alternative} here, or create the ${className} with { allowMainThread: true }.`,
+      `Cannot block the main thread on ${describe(place)}. Use ${alternative} here, or create the ` +
+        `${place.table === undefined ? className : 'LockTable'} with { allowMainThread: true }.`,
     ),
     'ERR_LOCK_MAIN_THREAD',
   );

@@ -3,7 +3,7 @@
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { inspect } = require('node:util');
-const { Condition, inspectAll, LockGuard, LockTable, Mutex } = require('../..');
+const { Condition, inspectAll, LockGuard, LockTable, lockAll, Mutex } = require('../..');
 const { endings } = require('../helpers/endings.js');
 const { BYTES, OFFSET } = require('../helpers/memory.js');
 const { needs } = require('../helpers/runtime.js');
@@ -210,11 +210,29 @@ test('a table that its memory cannot have is refused', () => {
   assert.equal(new LockTable(buffer, 0, 16).length, 16);
 });
 
-test('the error of a bad function names the lock of the table', () => {
+test('the error of a bad argument, or of what is not held, names the lock of the table', async () => {
   const { table } = createTable({ allowMainThread: true, name: 'rows' });
   const place = `lock 3 of the table 'rows' at byte offset ${OFFSET + 12}`;
-  const expected = ({ code, message }) => code === 'ERR_INVALID_ARG_TYPE' && message.includes(place);
-  assert.throws(() => table.executeLockedSync(3, undefined), expected);
+  const bad = { timeout: '5' };
+  const code = 'ERR_INVALID_ARG_TYPE';
+  for (const [call, expected] of [
+    [() => table.executeLockedSync(3, undefined), code],
+    [() => table.executeLocked(3, undefined), code],
+    [() => table.at(3).enter(undefined), code],
+    [() => table.lock(3, bad), code],
+    [() => table.lockAsync(3, bad), code],
+    [() => table.acquire(3, bad), code],
+    [() => table.acquireAsync(3, bad), code],
+    [() => table.executeLocked(3, () => {}, bad), code],
+    [() => table.executeLockedSync(3, () => {}, bad), code],
+    [() => table.at(3).lock(bad), code],
+    [() => table.unlock(3), 'ERR_LOCK_NOT_OWNER'],
+    [() => table.at(3).leave(undefined), 'ERR_LOCK_NOT_OWNER'],
+    [() => table.at(3).markConsistent(), 'ERR_LOCK_NOT_OWNER'],
+  ]) {
+    const isRight = (error) => error.code === expected && error.message.includes(place);
+    await assert.rejects(async () => call(), isRight, `${call}`);
+  }
 });
 
 test('lockAll() of a table refuses what is no list of indices', async () => {
@@ -232,8 +250,15 @@ test('the main thread must not block on a table unless it may', () => {
   assert.throws(() => table.lock(1), refused);
   assert.throws(() => table.acquire(1), refused);
   assert.throws(() => table.executeLockedSync(1, () => {}), refused);
-  assert.throws(() => table.lockAll([1]), { code: 'ERR_LOCK_MAIN_THREAD' });
-  assert.throws(() => table.at(1).lock(), { code: 'ERR_LOCK_MAIN_THREAD' });
+  assert.throws(() => table.lockAll([1]), refused);
+  const mutex = table.at(1);
+  assert.throws(() => mutex.lock(), refused);
+  assert.throws(() => mutex.acquire(), refused);
+  assert.throws(() => mutex.executeLockedSync(() => {}), refused);
+  assert.throws(() => lockAll([mutex]), refused);
+  const condition = new Condition(new SharedArrayBuffer(4));
+  assert.throws(() => condition.wait(mutex), refused);
+  assert.throws(() => condition.waitFor(mutex, () => true), refused);
   assert.equal(table.tryLock(1), true);
 });
 

@@ -63,7 +63,7 @@ class LockTable extends SharedPrimitive {
 
   lock(index, timeout) {
     if (!isInteger(index) || index < 0 || index >= this.#length) throw this.#badIndex(index);
-    const limit = timeout === undefined ? Infinity : toTimeout(this.#words, timeout);
+    const limit = timeout === undefined ? Infinity : this.#toLimit(index, timeout);
     if (!this.#mayBlock) this.#checkThread(index);
     return compareExchange(this.#words, index, 0, ME) === 0 || this.#at(index).lock(limit);
   }
@@ -101,7 +101,7 @@ class LockTable extends SharedPrimitive {
 
   acquire(index, options) {
     const lock = this.at(index);
-    const limit = options === undefined ? Infinity : toTimeout(this.#words, options);
+    const limit = options === undefined ? Infinity : toTimeout(wordOf(lock), options);
     this.#checkThread(index);
     return lock.acquire(limit);
   }
@@ -128,8 +128,8 @@ class LockTable extends SharedPrimitive {
 
   executeLockedSync(index, fn, options) {
     const lock = this.at(index);
-    checkExecuted(this.#placeOf(index), fn, options);
-    const limit = options === undefined ? Infinity : toTimeout(this.#words, options);
+    checkExecuted(wordOf(lock), fn, options);
+    const limit = options === undefined ? Infinity : toTimeout(wordOf(lock), options);
     this.#checkThread(index);
     return lock.executeLockedSync(fn, { timeout: limit });
   }
@@ -175,6 +175,15 @@ class LockTable extends SharedPrimitive {
     // Not by names.js, which would remember each of these objects: the table's name is there.
     Object.assign(wordOf(lock), { kind: kindOf(index), table: this.#words, name });
     return lock;
+  }
+
+  /** The place of the lock is made for the message only: it would cost more than the lock. */
+  #toLimit(index, timeout) {
+    try {
+      return toTimeout(this.#words, timeout);
+    } catch {
+      return toTimeout(this.#placeOf(index), timeout);
+    }
   }
 
   #checkThread(index) {

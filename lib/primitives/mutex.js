@@ -77,7 +77,7 @@ class Mutex extends ExclusiveLock {
   }
 
   enter(callback) {
-    checkFunction(this, 'callback', callback);
+    checkFunction(wordOf(this), 'callback', callback);
     const outcome = { error: undefined, hasThrown: false };
     acquireFor(this, callback, outcome);
     if (outcome.hasThrown) throw outcome.error;
@@ -87,7 +87,7 @@ class Mutex extends ExclusiveLock {
     const isOurs = token instanceof LockGuard && token.mutex !== null && isSame(wordOf(token.mutex), wordOf(this));
     if (!isOurs || !token.unlock()) {
       throw errors().notOwner(
-        this,
+        wordOf(this),
         'leave',
         'this is not the token of its current holder. Pass the token that the callback of enter() got.',
       );
@@ -108,7 +108,7 @@ class Mutex extends ExclusiveLock {
     if (status === binding.CORRUPT) throw corruption().corrupt(wordOf(this));
     if (status === binding.NOT_OWNER) {
       throw errors().notOwner(
-        this,
+        wordOf(this),
         'mark as consistent',
         'this thread does not hold it. Lock it and check its data first.',
         thread.isWaitingFor(wordOf(this)),
