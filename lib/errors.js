@@ -2,6 +2,7 @@
 
 const { inspect } = require('node:util');
 const { isAnyArrayBuffer, isSharedArrayBuffer } = require('node:util/types');
+const { DOMException } = require('./load/clock.js');
 
 /** A message has so many names of locks that were asked for together. */
 const MOST_NAMES = 5;

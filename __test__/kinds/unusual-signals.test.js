@@ -2,7 +2,18 @@
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
-const { AutoResetEvent, Condition, Mutex, RwLock, Semaphore, lockAllAsync, locks, waitAsync } = require('../..');
+const {
+  AutoResetEvent,
+  Condition,
+  LockManager,
+  Mutex,
+  RwLock,
+  Semaphore,
+  lockAllAsync,
+  locks,
+  waitAsync,
+} = require('../..');
+const { redis } = require('../../lib/stores/redis.js');
 const { startPeers, holdIn } = require('../helpers/peers.js');
 const { deferred, turns } = require('../helpers/names.js');
 const { subscribe } = require('../helpers/messages.js');
@@ -10,6 +21,17 @@ const { unsubscribe } = require('node:diagnostics_channel');
 const { watched } = require('../helpers/threads.js');
 
 const memory = (bytes) => new SharedArrayBuffer(bytes);
+/** Until the test is over, a global is what throws. */
+function breakGlobal(t, name) {
+  const original = globalThis[name];
+  globalThis[name] = function Broken() {
+    throw new Error(`${name} was read after the package had loaded`);
+  };
+  t.after(() => {
+    globalThis[name] = original;
+  });
+}
+
 const never = () => assert.fail('the callback must not run');
 const heldMutex = () => {
   const mutex = new Mutex(memory(4));
@@ -180,3 +202,16 @@ for (const [how, abort] of Object.entries(ABORTS)) {
     }),
   );
 }
+
+test('DOMException and AbortController are those that were there when the package loaded', async (t) => {
+  const { DOMException } = globalThis;
+  for (const name of ['DOMException', 'AbortController']) breakGlobal(t, name);
+  const isOf = (name) => (error) => error instanceof DOMException && error.name === name;
+  const reasonless = { aborted: true, addEventListener() {}, removeEventListener() {} };
+  await assert.rejects(heldMutex().lockAsync({ signal: reasonless }), isOf('AbortError'));
+  await assert.rejects(locks.request('-', never), isOf('NotSupportedError'));
+  const held = await locks.acquireAsync('globals');
+  const { signal } = held;
+  await locks.request('globals', { steal: true }, () => assert.ok(isOf('AbortError')(signal.reason)));
+  assert.doesNotThrow(() => new LockManager({ store: redis('redis://host') }));
+});

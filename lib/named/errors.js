@@ -1,6 +1,7 @@
 // The errors of named locks, beyond those of all locks: those of the Web Locks specification are DOMExceptions.
 
 const { inspect } = require('node:util');
+const { DOMException } = require('../load/clock.js');
 const { notOwner, placeOfName } = require('../errors.js');
 
 exports.placeOf = placeOfName;

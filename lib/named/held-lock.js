@@ -1,6 +1,7 @@
 // One hold of a name: what a callback gets, and what acquire() and acquireAsync() return.
 
 const { inspect } = require('node:util');
+const { AbortController } = require('../load/clock.js');
 const { tellLost } = require('../engine/diagnosis.js');
 const { binding, thread } = require('../engine/thread.js');
 const { LockLostError } = require('../errors.js');

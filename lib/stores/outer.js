@@ -278,6 +278,6 @@ exports.storeBackend = (store) => {
   const text = descriptionOf(store);
   const space = binding.nameSpace(`store:${text}`);
   const { canShare } = readDescription(text);
-  const closing = new AbortController();
+  const closing = new clock.AbortController();
   return { scope: 'store', space, canSteal: false, canShare, outer: new StoreOuter(store, space), closing };
 };
