@@ -99,6 +99,8 @@ for (const [kind, wrong] of [
   ['a number', 1],
   ['a plain object', {}],
   ['a look-alike of a token', { locked: true, unlock: () => true }],
+  ['an object that inherits from tokens', Object.create(LockGuard.prototype)],
+  ['an object that inherits from a token', Object.create(createMutex().mutex.tryAcquire())],
   ['a guard of an RwLock', new RwLock(new SharedArrayBuffer(RwLock.BYTES)).write.tryAcquire()],
 ]) {
   test(

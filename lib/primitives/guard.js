@@ -75,6 +75,7 @@ const WAYS = { raw: RAW, guarded: GUARDED_HOLD, inside: { ...GUARDED_HOLD, take:
 const waysOf = (word) => word.ways ?? WAYS;
 
 let eraOf;
+let isGuard;
 let renew;
 
 /** One hold of a mutex. */
@@ -82,6 +83,7 @@ class LockGuard {
   static {
     thread.addClass('LockGuard', LockGuard, (guard) => guard.#word);
     eraOf = (guard) => guard.#era;
+    isGuard = (value) => #word in Object(value);
     renew = (guard) => {
       guard.#era = thread.era;
     };
@@ -185,6 +187,8 @@ exports.createGuard = createGuard;
 exports.eraOf = (guard) => eraOf(guard);
 /** As it is here, whatever the lock doctor puts in its place: an RwLock's guard, which the doctor sees itself, calls it. */
 exports.unlockGuard = LockGuard.prototype.unlock;
+/** Whether it is a guard, and no other object that inherits from one. */
+exports.isGuard = (value) => isGuard(value);
 /** For a guard that is about to hold exclusively again. */
 exports.renew = (guard) => renew(guard);
 exports.endHold = endHold;

@@ -4,7 +4,7 @@ const clock = require('../load/clock.js');
 const { binding, isMainThread, thread } = require('../engine/thread.js');
 const { OF_LOCKS, checkFunction, toLockOptions, toWord } = require('../arguments.js');
 const { ExclusiveLock, NEW_GUARD, innerOf, wordOf } = require('./exclusive.js');
-const { LockGuard, createGuard } = require('./guard.js');
+const { createGuard, isGuard } = require('./guard.js');
 
 const corruption = lazily(() => require('../engine/corrupt.js'));
 const errors = lazily(() => require('../errors.js'));
@@ -84,7 +84,7 @@ class Mutex extends ExclusiveLock {
   }
 
   leave(token) {
-    const isOurs = token instanceof LockGuard && token.mutex !== null && isSame(wordOf(token.mutex), wordOf(this));
+    const isOurs = isGuard(token) && token.mutex !== null && isSame(wordOf(token.mutex), wordOf(this));
     if (!isOurs || !token.unlock()) {
       throw errors().notOwner(
         wordOf(this),
