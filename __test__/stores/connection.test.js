@@ -116,6 +116,24 @@ test('a module whose path is not absolute is refused', () => {
   }
 });
 
+test('what names no server, or is the URL of another store, is shown without its password', () => {
+  const shown = (text) => (error) =>
+    error.code === 'ERR_INVALID_ARG_TYPE' && error.message.endsWith(`Received '${text}'.`);
+  for (const [create, url] of [
+    [redis, 'postgres://u:secret@host/a'],
+    [postgres, 'mysql://u:sec@ret@host/a'],
+    [mysql, 'redis://u:sec\nret@host'],
+    [mysql, 'http://u:secret@host'],
+    [etcd, 'ftp://u:secret@host'],
+  ]) {
+    assert.throws(() => create(url), shown(url.replace(/u:.*@/s, '...@')), url);
+  }
+  assert.throws(() => mysql('redis://host:1/2?password=secret'), shown('redis://host:1/2...'));
+  assert.throws(() => mysql('host=a password=secret'), shown('...'));
+  assert.throws(() => mysql('redis://root:secret'), shown('redis://root...'));
+  assert.throws(() => etcd('ftp://host:1,http://other:2'), shown('ftp://host:1,http://other:2'));
+});
+
 test('what is no URL of etcd is refused, and shown without its password', () => {
   assert.throws(
     () => etcd('localhost:2379'),

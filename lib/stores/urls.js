@@ -17,3 +17,11 @@ exports.mayBeUrlOf = (kind, value) => {
   const [, scheme] = /^([a-z]+):\/\//i.exec(value) ?? [];
   return !Object.entries(SCHEMES).some(([other, schemes]) => other !== kind && schemes.includes(scheme?.toLowerCase()));
 };
+
+/** What was given for a URL, as messages show it: without what may be a password. What is no text is not shown by itself. */
+exports.withoutPassword = (connection) => {
+  if (typeof connection !== 'string') return connection;
+  const unnamed = connection.replace(/^([a-z]+:\/\/)?.*@/is, '$1...@');
+  // Parameters, `password=...` of what is no URL, and what stands where a port would.
+  return unnamed.replace(/(?:\?|[^\s?]*=|:(?!\/\/|\d+(?:[,/?]|$))).*$/s, '...');
+};

@@ -1,6 +1,7 @@
 // The connection to etcd.
 
 const { invalidArgument } = require('../../errors.js');
+const { withoutPassword } = require('../urls.js');
 
 function isUrl(text) {
   try {
@@ -18,9 +19,8 @@ exports.readConnection = (connection) => {
     typeof connection === 'string' ? { endpoints: connection.split(',') } : connection;
   const texts = endpoints ?? [url];
   if (!Array.isArray(texts) || texts.length === 0 || !texts.every(isUrl)) {
-    // Without a password.
-    const received = typeof connection === 'string' ? connection.replace(/^.*@/, '...@') : connection;
-    throw invalidArgument('connection', 'a URL of etcd, which begins with "http:" or "https:", or several', received);
+    const expected = 'a URL of etcd, which begins with "http:" or "https:", or several';
+    throw invalidArgument('connection', expected, withoutPassword(connection));
   }
   const urls = texts.map((text) => new URL(text));
   return {

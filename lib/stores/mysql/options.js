@@ -1,7 +1,7 @@
 // The argument of `mysql()`: a URL, the options of a connection of mysql2, or a pool or connection of it, whose options are taken.
 
 const { invalidArgument } = require('../../errors.js');
-const { isText, mayBeUrlOf } = require('../urls.js');
+const { isText, mayBeUrlOf, withoutPassword } = require('../urls.js');
 
 const EXPECTED =
   'what names a server: a URL, { host }, { socketPath } or { uri } as of "mysql2", or a pool or connection of it';
@@ -34,7 +34,7 @@ exports.connectionOf = (connection) => {
   const options = typeof connection === 'string' ? { uri: connection } : optionsOf(connection);
   const isNamed = ({ uri, host, socketPath }) => namesHost(uri) || isText(host) || isText(socketPath);
   if (typeof options !== 'object' || options === null || !isNamed(options)) {
-    throw invalidArgument('connection', EXPECTED, connection);
+    throw invalidArgument('connection', EXPECTED, withoutPassword(connection));
   }
   return typeof connection === 'string' ? connection : options;
 };

@@ -1,7 +1,7 @@
 // The argument of `postgres()`: a URL, the options of pg's Client, or a pool or client of pg, whose options are taken.
 
 const { invalidArgument } = require('../../errors.js');
-const { isText, mayBeUrlOf } = require('../urls.js');
+const { isText, mayBeUrlOf, withoutPassword } = require('../urls.js');
 
 const EXPECTED =
   'what names a server: a URL, { host } or { connectionString } as of "pg" (or PGHOST), or a pool or client of it';
@@ -38,7 +38,7 @@ exports.connectionOf = (connection) => {
   const options = isUrl ? { connectionString: connection } : optionsOf(connection);
   const isNamed = (all) => namesServer(all.connectionString) || isText(all.host) || isText(process.env.PGHOST);
   if (typeof options !== 'object' || options === null || connection === '' || !isNamed(options)) {
-    throw invalidArgument('connection', EXPECTED, connection);
+    throw invalidArgument('connection', EXPECTED, withoutPassword(connection));
   }
   return isUrl ? connection : options;
 };

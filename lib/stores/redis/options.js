@@ -1,7 +1,7 @@
 // The argument of `redis()`: a URL, the options of one of two clients, or such a client, whose options are taken.
 
 const { invalidArgument } = require('../../errors.js');
-const { isText, mayBeUrlOf } = require('../urls.js');
+const { isText, mayBeUrlOf, withoutPassword } = require('../urls.js');
 
 const EXPECTED =
   'what names a server: a URL, { url } or { socket: { host } } as of "redis", { host } or { path } as of "ioredis", or one of their ' +
@@ -56,7 +56,7 @@ exports.connectionOf = (connection) => {
   if (!isClient(connection) && connection?.module !== undefined) return connection;
   const options = typeof connection === 'string' ? { url: connection } : optionsOf(connection);
   if (typeof options !== 'object' || options === null || !namesServer(options)) {
-    throw invalidArgument('connection', EXPECTED, connection);
+    throw invalidArgument('connection', EXPECTED, withoutPassword(connection));
   }
   return typeof connection === 'string' ? connection : options;
 };
