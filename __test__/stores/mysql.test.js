@@ -1,6 +1,8 @@
 // Locks in MySQL, on a real server, which is MariaDB here: what this store does that others of sessions do not.
 
 const assert = require('node:assert/strict');
+const fs = require('node:fs');
+const path = require('node:path');
 const { test } = require('node:test');
 const mysql2 = require('mysql2');
 const { LockManager } = require('../..');
@@ -12,6 +14,7 @@ const { borrowMachine } = require('../helpers/store-processes.js');
 const { acquire, seen, stop, unlock } = require('../helpers/stores.js');
 const { conformSessions } = require('./session-conformance.js');
 
+const GUIDE = path.join(__dirname, '..', '..', 'docs', 'guides', 'locks-among-machines.md');
 const { open, openThere, options, server, waiting } = store;
 
 /** An administrator ends all sessions of the tests. */
@@ -141,6 +144,27 @@ test('a server that is read-only is refused', {
   const manager = new LockManager({ store: mysql(replica.url) });
   t.after(() => manager.close());
   await assert.rejects(manager.acquireAsync('a'), { code: 'ERR_LOCK_STORE', message: /read-only/ });
+});
+
+test('the three lines of SQL take a fence of 64 bits, that of a server with a large number', {
+  skip: hasMysql ? false : 'MariaDB is not installed',
+  timeout: limit(60_000),
+}, async (t) => {
+  const numbered = await startMysql({ 'server-id': 200 });
+  t.after(() => numbered.stop());
+  const [, type] = /ADD COLUMN fence .*; -- in MySQL: (.*)/.exec(fs.readFileSync(GUIDE, 'utf8'));
+  await numbered.query('create table report (id int, total int)');
+  await numbered.query('insert into report values (1, 0)');
+  await numbered.query(`alter table report add column fence ${type} not null default 0`);
+  const manager = new LockManager({ store: mysql(numbered.url) });
+  t.after(() => manager.close());
+  await manager.request('fenced', { fence: true }, async ({ fence }) => {
+    assert.ok(fence > 2n ** 63n, `${fence}`);
+    const write = 'update report set total = ?, fence = ? where id = ? and fence <= ?';
+    const { affectedRows } = await numbered.query(write, [5, fence, 1, fence]);
+    assert.equal(affectedRows, 1);
+    assert.equal((await numbered.query(write, [6, fence - 1n, 1, fence - 1n])).affectedRows, 0);
+  });
 });
 
 test('the options of a pool and of a connection lead to their server', options, async (t) => {

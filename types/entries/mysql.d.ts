@@ -24,7 +24,7 @@ export interface MysqlOptions extends StoreOptions {
  * replication group.
  *
  * The fence is `UUID_SHORT()` of the server: it grows as long as the clock and the `server_id` of the server do, over restarts too
- * that are a second apart.
+ * that are a second apart. It may need all 64 bits: a column for it is `bigint unsigned`.
  *
  * @param connection - A URL (`mysql://user:password@host/database`); or the options of a connection of `mysql2`, which are copied; or a
  *   pool or connection of `mysql2` that the program has, whose options are copied (it is not used itself); or `{ module }`, the
