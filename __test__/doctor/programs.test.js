@@ -260,6 +260,41 @@ test('start() prints at the end too, unless it is stopped', UNIX, async () => {
   assert.equal(stopped.stderr, '');
 });
 
+test("what the program's own listener of the end gives back is released, whenever it came", UNIX, async () => {
+  write(
+    'at-exit.js',
+    `const { Worker, isMainThread } = require('node:worker_threads');
+     const { Mutex } = require('sablock');
+     const [, , at, how] = process.argv;
+     const [kept, released] = ['kept', 'released'].map((name) => new Mutex(new SharedArrayBuffer(4), 0, { name }));
+     const { start } = require('sablock/doctor');
+     const listen = () => process.once('exit', () => released.unlock());
+     const go = () => {
+       if (at === 'before') listen();
+       start();
+       kept.tryLock();
+       released.tryLock();
+       if (at === 'after') listen();
+       if (at === 'later') setImmediate(listen);
+       if (at !== 'at the end') return;
+       listen();
+       process.exit();
+     };
+     if (how !== 'worker' || !isMainThread) go();
+     else {
+       start();
+       new Worker(__filename, { argv: [at, how] });
+     }`,
+  );
+  for (const how of ['main', 'worker']) {
+    for (const at of ['before', 'after', 'later', 'at the end']) {
+      const { stderr } = await run(['at-exit.js', at, how]);
+      const lost = Array.from(stderr.matchAll(/^NEVER RELEASED: Mutex "(.*)"/gm), ([, name]) => name);
+      assert.deepEqual(lost, at === 'at the end' ? [] : ['kept'], `${at}, ${how}`);
+    }
+  }
+});
+
 test('the report is printed while all threads are blocked', PRELOADS, async () => {
   write(
     'blocked.js',

@@ -12,20 +12,42 @@ const { ThreadDoctor } = require('./thread-doctor.js');
 const { encodeProfile } = require('./profile.js');
 const { toTrace } = require('./trace.js');
 
+const settled = Promise.resolve();
+
 const { LastText, Report, Text, Trace } = binding.Reading;
 
 /** The result of `start()`: its report is that of the process. */
 class Doctor {
   #doctor;
   #since = clock.now();
+  /** The listeners that its own was moved behind: two that follow each other do so once. */
+  #followed = new WeakSet();
 
   constructor(doctor) {
     this.#doctor = doctor;
-    if (isMainThread) process.on('exit', this.#printRest);
+    process.on('exit', this.#atExit);
+    process.on('newListener', this.#follow);
   }
 
-  /** When the process ends. */
-  #printRest = () => {
+  /** A listener of the program may release what is held: so that of the doctor is the last one. */
+  #follow = (event, listener) => {
+    if (event !== 'exit' || listener === this.#atExit || this.#followed.has(listener)) return;
+    this.#followed.add(listener);
+    // It is not there yet.
+    settled.then(() => {
+      if (this.#doctor === null) return;
+      process.off('exit', this.#atExit);
+      process.on('exit', this.#atExit);
+    });
+  };
+
+  /** When the thread ends; it is the process if the thread is the main one. */
+  #atExit = () => {
+    // It was stopped by another listener.
+    if (this.#doctor === null) return;
+    // One that came in this very turn may still release it.
+    if (process.listeners('exit').at(-1) === this.#atExit) this.#doctor.noteEnd();
+    if (!isMainThread) return;
     const text = binding.doctorRead(LastText);
     if (text !== null) process.stderr.write(text);
   };
@@ -52,7 +74,8 @@ class Doctor {
   stop() {
     this.#doctor?.stop();
     this.#doctor = null;
-    process.off('exit', this.#printRest);
+    process.off('exit', this.#atExit);
+    process.off('newListener', this.#follow);
     if (thread.publicDoctor === this) thread.publicDoctor = null;
   }
 }

@@ -88,7 +88,6 @@ class ThreadDoctor {
         if (type !== undefined) this.added(name, type, thread.words.get(type));
       }
     }
-    process.on('exit', this.#noteEnd);
     // Node.js changes the system's handler with the first listener of a signal, and with the last. Workers get no signals.
     if (isMainThread) for (const event of CHANGES) process.on(event, noteListener);
     thread.doctor = this;
@@ -97,7 +96,6 @@ class ThreadDoctor {
   stop() {
     thread.doctor = null;
     this.isBusy = true;
-    process.off('exit', this.#noteEnd);
     for (const event of CHANGES) process.off(event, noteListener);
     this.#swaps.undo();
     this.waits.stop();
@@ -105,10 +103,11 @@ class ThreadDoctor {
     binding.doctorStop(threadId, false);
   }
 
-  #noteEnd = () => {
+  /** The thread ends now: what it holds is never released. */
+  noteEnd() {
     this.holds.read();
     binding.doctorStop(threadId, true);
-  };
+  }
 
   /** A class of primitives, also one that is loaded later. */
   added(className, type, wordOf) {
