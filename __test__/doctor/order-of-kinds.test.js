@@ -2,10 +2,10 @@
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
-const { createLocks, inside, withDoctor } = require('../helpers/doctor.js');
+const { createLocks, inside, sleep, withDoctor } = require('../helpers/doctor.js');
 const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
-const { LockTable, Mutex, Once, RwLock, lockAllAsync } = require('../../index.js');
+const { Condition, LockTable, Mutex, Once, RwLock, lockAllAsync } = require('../../index.js');
 const { start } = require('../../lib/doctor/index.js');
 
 /** A test of so many cycles. */
@@ -88,6 +88,35 @@ for (const held of [0, 1]) {
     },
   );
 }
+
+found(
+  'a mutex that a thread locks again after its wait for a condition comes after what the thread holds',
+  async () => {
+    const [mutex, other] = createLocks(2, () => ({ allowMainThread: true }));
+    mutex.lock();
+    other.lock();
+    new Condition(new SharedArrayBuffer(4), 0, { allowMainThread: true }).wait(mutex, 1);
+    other.unlock();
+    mutex.unlock();
+  },
+);
+
+found('a mutex that a wait for a condition locks again comes after those that it is inside of', async () => {
+  const [mutex, other] = createLocks(2);
+  const condition = new Condition(new SharedArrayBuffer(4));
+  const waiting = mutex.executeLocked(() => other.executeLocked(async () => await condition.waitAsync(mutex)));
+  while (!other.isLocked || mutex.isLocked) await sleep(1);
+  condition.notifyAll();
+  await waiting;
+});
+
+silent('a mutex that is locked again after a wait for a condition comes not after itself', async () => {
+  const [mutex, other] = createLocks(2, () => ({ allowMainThread: true }));
+  const condition = new Condition(new SharedArrayBuffer(4));
+  await inside(mutex, other);
+  await mutex.executeLocked(() => condition.waitAsync(mutex, { timeout: 1 }));
+  mutex.executeLockedSync(() => condition.wait(mutex, 1));
+});
 
 silent('two readers of one lock have no order', async () => {
   const lock = new RwLock(new SharedArrayBuffer(8));

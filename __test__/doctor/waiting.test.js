@@ -334,3 +334,64 @@ test(
     }),
   ),
 );
+
+/** Ways in which a wait for a condition ends: what is passed to it, and what ends it. */
+const ENDS_OF_WAIT = {
+  'is notified': (condition) => [{}, () => condition.notifyAll()],
+  'is over': () => [{ timeout: 1 }, () => {}],
+  'is aborted'() {
+    const controller = new AbortController();
+    return [{ signal: controller.signal }, () => controller.abort()];
+  },
+};
+/** Ways to hold a mutex for it. */
+const WAYS_TO_HOLD = {
+  'its function': (mutex, body) => mutex.executeLocked(body),
+  async 'a guard'(mutex, body) {
+    const guard = await mutex.acquireAsync();
+    await body();
+    guard.unlock();
+  },
+  async 'the thread'(mutex, body) {
+    await mutex.lockAsync();
+    await body();
+    mutex.unlock();
+  },
+};
+
+for (const [how, endOf] of Object.entries(ENDS_OF_WAIT)) {
+  for (const [whose, hold] of Object.entries(WAYS_TO_HOLD)) {
+    test(
+      `a wait for a condition that ${how} holds the mutex for ${whose} once it is locked again, and not before`,
+      watched(() =>
+        withDoctor(QUIET, async (doctor) => {
+          const [mutex] = namedMutexes(1);
+          const condition = new Condition(memory(4));
+          const [options, end] = endOf(condition);
+          const held = () => about(doctor.report().waiting, mutex).map(({ holders }) => holders.length);
+          let seen;
+          const waiting = hold(mutex, async () => {
+            await condition.waitAsync(mutex, options).catch(() => {});
+            const next = mutex.lockAsync();
+            seen = held();
+            next.then(() => mutex.unlock());
+          });
+          while (!mutex.tryLock()) await sleep(1);
+          end();
+          while (mutex.inspect().waiters.length === 0) await sleep(1);
+          assert.deepEqual(held(), [1], 'another holds it');
+          mutex.unlock();
+          await waiting;
+          assert.deepEqual(seen, [1], 'it is locked again');
+          while (mutex.isLocked) await sleep(1);
+          const guard = mutex.tryAcquire();
+          const last = mutex.lockAsync();
+          assert.deepEqual(held(), [1], 'it is unlocked');
+          guard.unlock();
+          await last;
+          mutex.unlock();
+        }),
+      ),
+    );
+  }
+}

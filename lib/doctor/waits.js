@@ -66,6 +66,8 @@ class Waits {
   named = null;
   /** The wait that is being granted. */
   granting = null;
+  /** The hold that a condition's wait, which is over, is about to lock again, and the package's own wait. */
+  #returning = null;
   /** The tasks that await them; null if nobody has to know. */
   #tasks;
 
@@ -111,11 +113,26 @@ class Waits {
   #end(seen, status, waitedMs) {
     seen.isOver = true;
     binding.doctorWaitOver(seen.number, waitedMs, isGranted(status));
-    if (seen.suspended !== null) this.#holds.resume(seen.suspended);
+    if (seen.suspended !== null) this.#endSuspension(seen, status);
     if (isGranted(status)) seen.granted?.();
     // Both know what the promise came to: a guard that is dropped while it holds is to be collected, which makes it a leak.
     seen.granted = null;
     seen.wait = null;
+  }
+
+  #endSuspension({ suspended, info, wait }, status) {
+    // A promise for a condition has no mutex yet when it is over; a wait for the mutex, or a call that blocks for both, may not get it.
+    if (wait?.locking !== undefined) this.#returning = { hold: suspended, wait };
+    else if (info.kind === 'HeldLock' || isGranted(status)) this.#holds.resume(suspended);
+  }
+
+  /** The hold that the running call asks for again; undefined if it asks for a new one. */
+  #takeReturning() {
+    const returning = this.#returning;
+    // Set right before the call.
+    if (returning === null || returning.wait.locking === null) return undefined;
+    this.#returning = null;
+    return returning.hold;
   }
 
   /** The wait that a call of the binding is about to begin: `[info, timeout, isExclusive]`. */
@@ -143,13 +160,26 @@ class Waits {
     const seen = this.#begin(subject, isBlocking, { hold });
     if (!isBlocking) this.#pending.set(token, seen);
     if (kind === 'waitUnlocked') {
-      this.#suspend(seen, this.#holds?.find(this.#locks.ofWord(wordOrName).address));
+      const mutex = this.#locks.ofWord(wordOrName);
+      this.#suspend(seen, this.#holds?.find(mutex.address));
+      this.#noteRelock(seen, mutex, isBlocking);
     } else if (kind === 'lockFile') {
       this.#suspend(seen, hold);
       const holder = binding.fileHolders(directory, wordOrName)?.[0];
       if (holder != null) binding.doctorNote(seen.number, { holder });
     }
     return seen;
+  }
+
+  /** Whoever waits for a condition locks the mutex once more, however the wait ends: inside of all else that is held. */
+  #noteRelock(seen, mutex, isBlocking) {
+    const { order } = this.#doctor;
+    if (isBlocking) {
+      order?.blocking(mutex, seen.site);
+      return;
+    }
+    const sighting = order?.awaiting(mutex, seen.site) ?? null;
+    if (sighting !== null) seen.awaited = (serials) => sighting.confirm(serials);
   }
 
   /** In the place of a call that blocks. */
@@ -202,8 +232,11 @@ class Waits {
     if (kind === 'lockAll') return this.#queueingAll(original, args, null);
     if (kind === 'goOn') return this.#queueingAll(original, args, this.granting);
     if (kind === 'acquireName') this.asking(...args);
+    const returning = kind === 'acquire' ? this.#takeReturning() : undefined;
     const status = original(...args);
-    if (status === PENDING) quietlyMeanwhile(() => this.#beginCall(kind, args, thread.record[Token]));
+    if (status === PENDING) {
+      quietlyMeanwhile(() => this.#suspend(this.#beginCall(kind, args, thread.record[Token]), returning));
+    } else if (returning !== undefined && isGranted(status)) quietly(() => this.#holds.resume(returning));
     return status;
   }
 
