@@ -3,6 +3,7 @@
 const assert = require('node:assert/strict');
 const { unsubscribe } = require('node:diagnostics_channel');
 const { test } = require('node:test');
+const { runInNewContext } = require('node:vm');
 const {
   AutoResetEvent,
   Condition,
@@ -11,6 +12,7 @@ const {
   Mutex,
   Once,
   Semaphore,
+  lockAll,
   lockAllAsync,
   locks,
 } = require('../..');
@@ -233,6 +235,62 @@ for (const [what, make] of Object.entries(WAITS)) {
         await promise;
         other.unlock();
         assert.equal(await waiting, true);
+      });
+    }),
+  );
+}
+
+/** Calls that block for what another thread holds, or does not do; each gets `[mutex, other, name]`. */
+const CUT_OFF = {
+  'lock()': ([mutex]) => mutex.lock(),
+  'lockAll()': ([mutex, other]) => lockAll([other, mutex]),
+  'requestSync()': ([, , name]) => new LockManager(MAY).requestSync(name, () => {}),
+  'wait() of a condition'([, other]) {
+    if (!other.isHeldByThisThread) other.lock();
+    new Condition(memory(), 0, MAY).wait(other);
+  },
+};
+
+for (const [what, block] of Object.entries(CUT_OFF)) {
+  test(
+    `${what} that is cut off by a time limit of vm waits no more, and the doctor sees what comes after it`,
+    needs('interruptions at calls'),
+    watched(async (_, threads) => {
+      const [mutex, other] = [newMutex(), newMutex()];
+      const name = nameOf('name');
+      const [holder] = await startActors(threads, 1);
+      await holder.do(
+        (here, buffer, of) => {
+          new here.sablock.Mutex(buffer).tryLock();
+          here.lock = new here.sablock.LockManager().acquire(of);
+        },
+        mutex.buffer,
+        name,
+      );
+      await withDoctor(QUIET, async (doctor) => {
+        const call = () => block([mutex, other, name]);
+        const cutOff = () => runInNewContext('call()', { call }, { timeout: 50 });
+        assert.throws(cutOff, { code: 'ERR_SCRIPT_EXECUTION_TIMEOUT' });
+        assert.deepEqual(doctor.report().waiting, [], 'at once');
+        assert.throws(cutOff, { code: 'ERR_SCRIPT_EXECUTION_TIMEOUT' });
+        const third = newMutex();
+        let waiting;
+        // Users' code may block in a call that blocks.
+        const look = () => {
+          third.lock();
+          third.lock(1);
+          third.unlock();
+          waiting = doctor.report().waiting.map(({ lock }) => lock.name);
+        };
+        subscribe('sablock:long-hold', look);
+        while (waiting === undefined) mutex.lock(500);
+        unsubscribe('sablock:long-hold', look);
+        assert.deepEqual(waiting, [mutex.name], 'while it blocks for another');
+        await undefined;
+        await undefined;
+        third.tryLock();
+        assert.ok(held().includes(third.name));
+        third.unlock();
       });
     }),
   );

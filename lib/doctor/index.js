@@ -53,12 +53,12 @@ class Doctor {
   };
 
   report() {
-    this.#doctor?.holds.read();
+    this.#doctor?.read();
     return JSON.parse(binding.doctorRead(Report));
   }
 
   print() {
-    this.#doctor?.holds.read();
+    this.#doctor?.read();
     process.stderr.write(binding.doctorRead(Text));
   }
 

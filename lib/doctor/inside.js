@@ -2,6 +2,7 @@
 // verbs with callbacks run have names that say by which hold. It costs nothing until it is asked for.
 
 const { types } = require('node:util');
+const { quietly } = require('../engine/diagnosis.js');
 const { readStack } = require('./sites.js');
 
 const settled = Promise.resolve();
@@ -41,6 +42,46 @@ exports.askWhoAwaits = (promise, tell) => {
   asking.constructor = { [Symbol.species]: Stand };
   asking.then(ignore, ignore);
 };
+
+/** The number of calls of a function of this name, in this file, that run. Those that were cut off are not on the stack. */
+exports.countCalls = (name, file) =>
+  readStack(Infinity).filter((frame) => frame.getFunctionName?.() === name && frame.getFileName() === file).length;
+
+/** The status of a call that has none: it has thrown, or was cut off, as `vm` does it with a time limit, which runs no `finally`. */
+const CUT_OFF = -1;
+
+/** The calls that block this thread now. */
+class BlockingCalls {
+  /** What ends each, outermost first: users' code may run in one. */
+  #ends = [];
+
+  /** Makes a call; `end` gets its status. */
+  block(call, args, end) {
+    const { length } = this.#ends;
+    this.#ends.push(end);
+    let status = CUT_OFF;
+    try {
+      status = call(...args);
+      return status;
+    } finally {
+      this.#cutOff(length + 1);
+      this.#ends.pop();
+      quietly(() => end(status));
+    }
+  }
+
+  /** Ends those that do not run any more. */
+  endCutOff() {
+    if (this.#ends.length > 0) this.#cutOff(exports.countCalls('block', __filename));
+  }
+
+  #cutOff(from) {
+    for (const end of this.#ends.splice(from)) quietly(() => end(CUT_OFF));
+  }
+}
+
+exports.BlockingCalls = BlockingCalls;
+exports.CUT_OFF = CUT_OFF;
 
 /** Whether it is the prototype of promises: of this realm, or of another one, as test runners make. That of a subclass has one more behind it. */
 function isOfPromises(prototype) {

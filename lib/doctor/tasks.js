@@ -33,6 +33,32 @@ function tell(seen, deadlock) {
   return error;
 }
 
+class SeenWait {
+  isOver = false;
+  /** Whether it was asked who awaits it. */
+  isAsked = false;
+  /** The package's own wait, of a promise. */
+  wait = null;
+  /** Called once it is granted; set by the verb that waits. */
+  granted = null;
+  /** Called with the holds whose functions await it. */
+  awaited = null;
+  /** The hold that is suspended meanwhile. */
+  suspended = null;
+  /** The orders that it may be in, of one for several locks: it may wait again. */
+  sighting = null;
+
+  constructor(info, number, site, since, isEndless) {
+    this.info = info;
+    this.number = number;
+    this.site = site;
+    this.since = since;
+    /** When that was asked by the clock. */
+    this.askedAt = since;
+    this.isEndless = isEndless;
+  }
+}
+
 class Tasks {
   #pending;
   #holds;
@@ -115,4 +141,5 @@ class Tasks {
   }
 }
 
+exports.SeenWait = SeenWait;
 exports.Tasks = Tasks;

@@ -7,13 +7,13 @@ const { binding, thread } = require('../engine/thread.js');
 const { LOCK } = require('../stores/verbs.js');
 const clock = require('../load/clock.js');
 const { Holds } = require('./holds.js');
-const { enclosing, runMarked } = require('./inside.js');
+const { countCalls, enclosing, runMarked } = require('./inside.js');
 const { Locks } = require('./locks.js');
 const { LockOrder } = require('./order.js');
 const { addCopy, Sites } = require('./sites.js');
 const { Swaps } = require('./swap.js');
 const { methodsOf } = require('./verbs.js');
-const { BLOCKED, BLOCKING, QUEUEING, Waits } = require('./waits.js');
+const { BLOCKING, QUEUEING, Waits } = require('./waits.js');
 
 const UNWATCHED =
   'The system refuses the lock doctor a thread: it prints nothing when the program is stuck, nor on a signal, but what is asked for.';
@@ -52,6 +52,7 @@ class ThreadDoctor {
   #held = null;
   #options;
   #isTracking;
+  #looksSoon = false;
 
   constructor(options) {
     const { lockOrder, deadlocks, leaks, longHoldMs, places, trace } = options;
@@ -156,12 +157,7 @@ class ThreadDoctor {
     after('askStore', (status, question) => {
       if (status === binding.PENDING && question.verb === LOCK) waits.askedStore(thread.record[Token], question);
     });
-    replace('askStoreBlocking', (original, question, timeout) => {
-      if (question.verb === LOCK) waits.askedStore(BLOCKED, question);
-      const status = original(question, timeout);
-      waits.storeOver(BLOCKED, status);
-      return status;
-    });
+    replace('askStoreBlocking', (original, ...args) => waits.blockingAtStore(original, ...args));
     before('releaseHeld', (number) => quietly(() => this.#noteUnlock(this.#byNumber.get(number)?.info)));
   }
 
@@ -230,10 +226,38 @@ class ThreadDoctor {
     const { isBusy } = this;
     this.isBusy = true;
     try {
+      this.lookSoon();
       return Reflect.apply(original, self, args);
     } finally {
       this.isBusy = isBusy || thread.doctor !== this;
     }
+  }
+
+  /** What is cut off by a time limit of `vm` runs no `finally`. The next microtask sees to it. */
+  lookSoon() {
+    if (this.#looksSoon) return;
+    try {
+      settled.then(this.#look);
+      this.#looksSoon = true;
+    } catch {
+      // A patched `then` threw.
+    }
+  }
+
+  #look = () => {
+    this.#looksSoon = false;
+    this.waits.blocked.endCutOff();
+    // Few run microtasks in the midst of a method.
+    if (!this.isBusy || thread.doctor !== this || countCalls('busily', __filename) > 0) return;
+    this.isBusy = false;
+    this.#asked = null;
+    this.ending = null;
+  };
+
+  /** For who reads all that is known. */
+  read() {
+    this.waits.blocked.endCutOff();
+    this.holds.read();
   }
 
   /** Runs a function of the user inside of a method of the package. */

@@ -5,8 +5,10 @@ const { threadId } = require('node:worker_threads');
 const { quietly, quietlyMeanwhile } = require('../engine/diagnosis.js');
 const { binding, isGranted, thread } = require('../engine/thread.js');
 const { CALL, questionOf } = require('../engine/lock-worker.js');
+const { LOCK } = require('../stores/verbs.js');
 const clock = require('../load/clock.js');
-const { Tasks } = require('./tasks.js');
+const { BlockingCalls, CUT_OFF } = require('./inside.js');
+const { SeenWait, Tasks } = require('./tasks.js');
 
 const { Ask, GRANTED, PENDING } = binding;
 const { StoppedAt, Token, WaitedMs } = binding.Field;
@@ -18,32 +20,6 @@ const AT_ONCE_MS = 0.05;
 /** Requests of readers. */
 const SHARED = new Set([Ask.Read, Ask.ReadGuarded]);
 const SHARED_NAME = binding.NameMode.Shared;
-
-class SeenWait {
-  isOver = false;
-  /** Whether it was asked who awaits it. */
-  isAsked = false;
-  /** The package's own wait, of a promise. */
-  wait = null;
-  /** Called once it is granted; set by the verb that waits. */
-  granted = null;
-  /** Called with the holds whose functions await it. */
-  awaited = null;
-  /** The hold that is suspended meanwhile. */
-  suspended = null;
-  /** The orders that it may be in, of one for several locks: it may wait again. */
-  sighting = null;
-
-  constructor(info, number, site, since, isEndless) {
-    this.info = info;
-    this.number = number;
-    this.site = site;
-    this.since = since;
-    /** When that was asked by the clock. */
-    this.askedAt = since;
-    this.isEndless = isEndless;
-  }
-}
 
 class Waits {
   #doctor;
@@ -68,6 +44,7 @@ class Waits {
   granting = null;
   /** The hold that a condition's wait, which is over, is about to lock again, and the package's own wait. */
   #returning = null;
+  blocked = new BlockingCalls();
   /** The tasks that await them; null if nobody has to know. */
   #tasks;
 
@@ -184,41 +161,42 @@ class Waits {
 
   /** In the place of a call that blocks. */
   blocking(kind, original, args) {
-    if (kind === 'lockAll') return this.#blockingForAll(original, args);
     if (kind === 'acquireName') this.asking(...args);
-    const seen = quietly(() => this.#beginCall(kind, args, BLOCKED));
+    this.blocked.endCutOff();
+    const isForAll = kind === 'lockAll';
+    const seen = quietly(() => (isForAll ? this.#beginAll(args) : this.#beginCall(kind, args, BLOCKED)));
     if (seen === null) return original(...args);
-    let status = binding.INTERRUPTED;
-    try {
-      status = original(...args);
-      return status;
-    } finally {
-      quietly(() => {
-        // The package itself throws; here it is noted.
-        if (status === binding.DEADLOCK) binding.doctorNote(seen.number, { awaiting: [] });
-        const waitedMs = clock.now() - seen.since;
-        const hasWaited = seen.info.kind === 'HeldLock' ? waitedMs >= AT_ONCE_MS : thread.record[WaitedMs] >= 0;
-        this.#end(seen, status, hasWaited ? waitedMs : -1);
-      });
-    }
+    const end = isForAll ? (status) => this.#endAll(seen, args, status) : (status) => this.#endCall(seen, status);
+    this.#doctor.lookSoon();
+    return this.blocked.block(original, args, end);
+  }
+
+  #endCall(seen, status) {
+    // The package itself throws; here it is noted.
+    if (status === binding.DEADLOCK) binding.doctorNote(seen.number, { awaiting: [] });
+    const waitedMs = clock.now() - seen.since;
+    const hasWaited = seen.info.kind === 'HeldLock' ? waitedMs >= AT_ONCE_MS : thread.record[WaitedMs] >= 0;
+    this.#end(seen, status, hasWaited && status !== CUT_OFF ? waitedMs : -1);
   }
 
   /** It may block for one after the other. */
-  #blockingForAll(original, args) {
-    const all = quietly(() => args[0].map((_, index) => this.#begin(this.#subjectAt(index, ...args), true)));
-    const status = original(...args);
-    quietly(() => {
-      if (all === null) return;
-      const waited = new Map(binding.foundAll().waits.map(({ index, waitedMs }) => [index, waitedMs]));
-      // Locks before the one that could not be had were granted, and went back.
-      const stoppedAt = thread.record[StoppedAt];
-      all.forEach((seen, index) => {
-        const isLet = waited.has(index) && index !== stoppedAt;
-        this.#end(seen, isLet ? GRANTED : status, waited.get(index) ?? -1);
-      });
-      if (isGranted(status)) this.#tookAll(args, all[0]?.site);
+  #beginAll(args) {
+    return args[0].map((_, index) => this.#begin(this.#subjectAt(index, ...args), true));
+  }
+
+  #endAll(all, args, status) {
+    if (status === CUT_OFF) {
+      for (const seen of all) this.#end(seen, status, -1);
+      return;
+    }
+    const waited = new Map(binding.foundAll().waits.map(({ index, waitedMs }) => [index, waitedMs]));
+    // Locks before the one that could not be had were granted, and went back.
+    const stoppedAt = thread.record[StoppedAt];
+    all.forEach((seen, index) => {
+      const isLet = waited.has(index) && index !== stoppedAt;
+      this.#end(seen, isLet ? GRANTED : status, waited.get(index) ?? -1);
     });
-    return status;
+    if (isGranted(status)) this.#tookAll(args, all[0]?.site);
   }
 
   /** A name is asked for. */
@@ -288,6 +266,14 @@ class Waits {
       // Beyond that a timer fires at once.
       if (stuckMs < 2 ** 31) this.#asker ??= clock.setInterval(() => this.#askStores(), stuckMs / 2).unref();
     });
+  }
+
+  /** In the place of a call that blocks for the answer of a store. */
+  blockingAtStore(original, question, timeout) {
+    this.blocked.endCutOff();
+    if (question.verb === LOCK) this.askedStore(BLOCKED, question);
+    this.#doctor.lookSoon();
+    return this.blocked.block(original, [question, timeout], (status) => this.storeOver(BLOCKED, status));
   }
 
   #stopAsking() {
