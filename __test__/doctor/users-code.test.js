@@ -295,3 +295,69 @@ for (const [what, block] of Object.entries(CUT_OFF)) {
     }),
   );
 }
+
+const MARKED = {
+  onAbandoned() {
+    throw new Error('it cannot be repaired');
+  },
+};
+
+/** Verbs that fail since the lock is marked: each gets the lock, and one that is free. */
+const FAILING = {
+  'lock()': (mutex) => mutex.lock(),
+  'lockAsync()': (mutex) => mutex.lockAsync(),
+  'acquireAsync()': (mutex) => mutex.acquireAsync(),
+  'executeLocked()': (mutex) => mutex.executeLocked(() => {}),
+  'lockAll()': (mutex, other) => lockAll([mutex, other]),
+  'lockAllAsync()': (mutex, other) => lockAllAsync([other, mutex]),
+};
+
+for (const [what, take] of Object.entries(FAILING)) {
+  for (const waits of what.includes('Async') || what === 'executeLocked()' ? [true, false] : [false]) {
+    test(
+      `${what} whose onAbandoned throws${waits ? ' after a wait' : ''} holds nothing`,
+      watched((_, threads) =>
+        withDoctor(QUIET, async () => {
+          const [mutex, other] = [newMutex(MARKED), newMutex()];
+          const [doomed] = await startActors(threads, 1);
+          await doomed.do((here, buffer) => new here.sablock.Mutex(buffer).tryLock(), mutex.buffer);
+          const wait = waits ? take(mutex, other) : null;
+          wait?.catch(() => {});
+          await doomed.terminate();
+          await doomed.exited;
+          await assert.rejects(async () => await (wait ?? take(mutex, other)), /it cannot be repaired/);
+          assert.deepEqual([mutex.isLocked, other.isLocked, held()], [false, false, []]);
+        }),
+      ),
+    );
+  }
+}
+
+for (const isBlocking of [true, false]) {
+  test(
+    `${isBlocking ? 'wait()' : 'waitAsync()'} of a condition whose mutex cannot be repaired holds nothing`,
+    watched((_, threads) =>
+      withDoctor(QUIET, async () => {
+        const mutex = newMutex(MARKED);
+        const condition = new Condition(memory(), 0, MAY);
+        const [doomed] = await startActors(threads, 1);
+        const ends = doomed.do((here, buffer) => {
+          const taken = new here.sablock.Mutex(buffer);
+          while (taken.isLocked) {}
+          while (!taken.tryLock()) {}
+          setImmediate(() => process.exit());
+        }, mutex.buffer);
+        ends.catch(() => {});
+        mutex.lock();
+        await assert.rejects(async () => {
+          // A notification that comes once the other has it; the last may come too early.
+          while (true) {
+            if (isBlocking) condition.wait(mutex, 50);
+            else await condition.waitAsync(mutex, { timeout: 50 });
+          }
+        }, /it cannot be repaired/);
+        assert.deepEqual([mutex.isLocked, held()], [false, []]);
+      }),
+    ),
+  );
+}

@@ -52,7 +52,7 @@ const CUT_OFF = -1;
 
 /** The calls that block this thread now. */
 class BlockingCalls {
-  /** What ends each, outermost first: users' code may run in one. */
+  /** The ends of each, outermost first: users' code may run in one. */
   #ends = [];
 
   /** Makes a call; `end` gets its status. */

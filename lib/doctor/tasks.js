@@ -45,6 +45,7 @@ class SeenWait {
   awaited = null;
   /** The hold that is suspended meanwhile. */
   suspended = null;
+  word = null;
   /** The orders that it may be in, of one for several locks: it may wait again. */
   sighting = null;
 

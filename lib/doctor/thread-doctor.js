@@ -158,6 +158,7 @@ class ThreadDoctor {
       if (status === binding.PENDING && question.verb === LOCK) waits.askedStore(thread.record[Token], question);
     });
     replace('askStoreBlocking', (original, ...args) => waits.blockingAtStore(original, ...args));
+    for (const name of ['giveBack', 'giveBackAll']) before(name, (given) => quietly(() => waits.givenBack(given)));
     before('releaseHeld', (number) => quietly(() => this.#noteUnlock(this.#byNumber.get(number)?.info)));
   }
 
@@ -233,7 +234,7 @@ class ThreadDoctor {
     }
   }
 
-  /** What is cut off by a time limit of `vm` runs no `finally`. The next microtask sees to it. */
+  /** A time limit of `vm` runs no `finally`. The next microtask sees to it. */
   lookSoon() {
     if (this.#looksSoon) return;
     try {
@@ -254,7 +255,7 @@ class ThreadDoctor {
     this.ending = null;
   };
 
-  /** For who reads all that is known. */
+  /** Before all that is known is read. */
   read() {
     this.waits.blocked.endCutOff();
     this.holds.read();

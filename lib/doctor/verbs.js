@@ -48,12 +48,17 @@ class Options {
 }
 const ENDS = new Set(['timeout', 'signal', 'ifAvailable', 'steal']);
 
-/** Calls `got` with what the promise of a wait that is being granted is fulfilled with, before anybody else learns of it. */
-function whenSettled({ wait }, got) {
-  const { resolve } = wait;
+/** Calls `got` with what the promise of a wait that is being granted is fulfilled with, or `gaveBack`, before anybody else learns of it. */
+function whenSettled({ wait }, got, gaveBack) {
+  const { resolve, reject } = wait;
   wait.resolve = (value) => {
     got(value);
     resolve(value);
+  };
+  // As when `onAbandoned` throws.
+  wait.reject = (error) => {
+    gaveBack();
+    reject(error);
   };
 }
 
@@ -111,11 +116,11 @@ const KINDS = {
         const begin = () => {
           const hold = doctor.began(info, placeOf(info, isRow, args), how, trace);
           hold.sighting = sighting;
-          if (!isGuarded) return;
-          hold.isRaw = false;
+          if (isGuarded) hold.isRaw = false;
           const got = (guard) => quietly(() => doctor.gave(guard, hold));
-          if (wait !== null) whenSettled(wait, got);
-          else unlessRejected(promise, got, () => quietly(() => doctor.end(hold)));
+          const gaveBack = () => quietly(() => doctor.holds.end(hold));
+          if (wait !== null) whenSettled(wait, got, gaveBack);
+          else if (isGuarded) unlessRejected(promise, got, gaveBack);
         };
         if (wait !== null) wait.granted = begin;
         else if (how.count(word) > before) begin();

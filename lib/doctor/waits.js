@@ -42,6 +42,8 @@ class Waits {
   named = null;
   /** The wait that is being granted. */
   granting = null;
+  /** The holds that a call was granted last, by the word that it was for, or by its list of words. */
+  #granted = new WeakMap();
   /** The hold that a condition's wait, which is over, is about to lock again, and the package's own wait. */
   #returning = null;
   blocked = new BlockingCalls();
@@ -97,10 +99,21 @@ class Waits {
     seen.wait = null;
   }
 
-  #endSuspension({ suspended, info, wait }, status) {
+  #endSuspension({ suspended, word, info, wait }, status) {
     // A promise for a condition has no mutex yet when it is over; a wait for the mutex, or a call that blocks for both, may not get it.
     if (wait?.locking !== undefined) this.#returning = { hold: suspended, wait };
-    else if (info.kind === 'HeldLock' || isGranted(status)) this.#holds.resume(suspended);
+    else if (info.kind === 'HeldLock' || isGranted(status)) this.#resume(suspended, word);
+  }
+
+  #resume(hold, word) {
+    this.#granted.set(word, [hold]);
+    this.#holds.resume(hold);
+  }
+
+  /** A grant goes back, as when `onAbandoned` throws. */
+  givenBack(wordOrWords) {
+    for (const hold of this.#granted.get(wordOrWords) ?? []) this.#holds.end(hold);
+    this.#granted.delete(wordOrWords);
   }
 
   /** The hold that the running call asks for again; undefined if it asks for a new one. */
@@ -138,17 +151,17 @@ class Waits {
     if (!isBlocking) this.#pending.set(token, seen);
     if (kind === 'waitUnlocked') {
       const mutex = this.#locks.ofWord(wordOrName);
-      this.#suspend(seen, this.#holds?.find(mutex.address));
+      this.#suspend(seen, this.#holds?.find(mutex.address), wordOrName);
       this.#noteRelock(seen, mutex, isBlocking);
     } else if (kind === 'lockFile') {
-      this.#suspend(seen, hold);
+      this.#suspend(seen, hold, seen.info);
       const holder = binding.fileHolders(directory, wordOrName)?.[0];
       if (holder != null) binding.doctorNote(seen.number, { holder });
     }
     return seen;
   }
 
-  /** Whoever waits for a condition locks the mutex once more, however the wait ends: inside of all else that is held. */
+  /** However a wait for a condition ends, it locks the mutex once more: inside of all else that is held. */
   #noteRelock(seen, mutex, isBlocking) {
     const { order } = this.#doctor;
     if (isBlocking) {
@@ -213,8 +226,8 @@ class Waits {
     const returning = kind === 'acquire' ? this.#takeReturning() : undefined;
     const status = original(...args);
     if (status === PENDING) {
-      quietlyMeanwhile(() => this.#suspend(this.#beginCall(kind, args, thread.record[Token]), returning));
-    } else if (returning !== undefined && isGranted(status)) quietly(() => this.#holds.resume(returning));
+      quietlyMeanwhile(() => this.#suspend(this.#beginCall(kind, args, thread.record[Token]), returning, args[0]));
+    } else if (returning !== undefined && isGranted(status)) quietly(() => this.#resume(returning, args[0]));
     return status;
   }
 
@@ -242,6 +255,8 @@ class Waits {
   #tookAll([words, asks], site, sighting = null) {
     if (this.#holds === null) return;
     const taken = new Set();
+    const holds = [];
+    this.#granted.set(words, holds);
     words.forEach((word, index) => {
       const info = this.#locks.ofWord(word);
       if (taken.has(info.address)) return;
@@ -249,6 +264,7 @@ class Waits {
       const hold = this.#holds.push(info, info.address, !SHARED.has(asks[index]), site);
       hold.isRaw = true;
       hold.sighting = sighting;
+      holds.push(hold);
     });
   }
 
@@ -322,10 +338,12 @@ class Waits {
     return this.#holds?.active.findLast(({ info }) => info.kind === 'HeldLock' && info.name === name);
   }
 
-  #suspend(seen, hold) {
+  /** `word` is what asks for the hold again. */
+  #suspend(seen, hold, word) {
     if (hold === undefined) return;
     this.#holds.suspend(hold);
     seen.suspended = hold;
+    seen.word = word;
   }
 
   /** The thread has taken a wait in. */
