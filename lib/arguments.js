@@ -93,7 +93,7 @@ exports.toTimeout = (place, timeout, known = OF_WAITS) => {
     if (name === 'timeout') limit = timeout.timeout;
     else checkBlockingOption(timeout, name, place, known);
   }
-  // Those that are not enumerable: for a literal this costs nothing.
+  // The ones that are not enumerable, too: for a literal this costs nothing.
   if (limit === undefined && 'timeout' in timeout) limit = own(timeout, 'timeout');
   if ('signal' in timeout && hasOwn(timeout, 'signal')) checkBlockingOption(timeout, 'signal', place);
   if ('ref' in timeout && hasOwn(timeout, 'ref')) checkBlockingOption(timeout, 'ref', place);

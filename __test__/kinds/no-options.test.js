@@ -197,7 +197,7 @@ const OF_SOME = [
   'replicas',
 ];
 
-/** Those of them that a verb has. */
+/** The ones of these that a verb has. */
 function knownTo(name, verb) {
   if (name === 'LockManager') return ['mode', 'fence', 'ifAvailable', 'steal'];
   return name === 'Semaphore' && verb.startsWith('execute') ? ['permits'] : [];

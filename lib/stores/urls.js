@@ -18,7 +18,7 @@ exports.mayBeUrlOf = (kind, value) => {
   return !Object.entries(SCHEMES).some(([other, schemes]) => other !== kind && schemes.includes(scheme?.toLowerCase()));
 };
 
-/** What was given for a URL, as messages show it: without what may be a password. What is no text is not shown by itself. */
+/** The value that was given for a URL, as messages show it: without what may be a password. What is no text is not shown by itself. */
 exports.withoutPassword = (connection) => {
   if (typeof connection !== 'string') return connection;
   const unnamed = connection.replace(/^([a-z]+:\/\/)?.*@/is, '$1...@');
