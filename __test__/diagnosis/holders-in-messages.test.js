@@ -3,9 +3,10 @@
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { threadId } = require('node:worker_threads');
-const { Condition, Mutex, RwLock, Semaphore, inspectAll, locks } = require('../..');
+const { Condition, LockManager, Mutex, RwLock, Semaphore, inspectAll, locks } = require('../..');
 const { startActors } = require('../helpers/actors.js');
 const { endings } = require('../helpers/endings.js');
+const { createFolder } = require('../helpers/folder.js');
 const { hold, pendingFor } = require('../helpers/names.js');
 const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
@@ -103,6 +104,26 @@ test(
     }
     last.release();
     await mine;
+  }),
+);
+
+test(
+  'among processes, a timeout for a name that goes with others of this process says that it came before',
+  watched(async (t, threads) => {
+    const manager = new LockManager({ directory: createFolder(t), allowMainThread: true });
+    const last = await manager.acquireAsync('the last');
+    const both = manager.acquireAsync(['mine', 'the last']);
+    await pendingFor(threads, 'the last', 1, manager);
+    const told = {
+      code: 'ERR_LOCK_TIMEOUT',
+      message: /named lock 'mine'\. This thread came before: .* another of several names\. Wait longer/,
+    };
+    for (const timeout of [0, 5]) {
+      await assert.rejects(manager.acquireAsync('mine', { timeout }), told);
+      assert.throws(() => manager.acquire('mine', { timeout }), told);
+    }
+    last.unlock();
+    (await both).unlock();
   }),
 );
 

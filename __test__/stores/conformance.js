@@ -74,7 +74,7 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
     await here.check();
     await there.do(acquire, 'told', { mode: 'shared' });
     const shared = new RegExp(`It is held now, shared, by ${kind}-[^ ]*-${there.child.pid}-`);
-    const unknown = /Another process holds it, or came before|has not acknowledged/;
+    const unknown = /Another process holds it, or came before|This thread came before|has not acknowledged/;
     /** Asks until each message says so: its holder may not show yet. */
     const isTold = async (message, ask) => {
       for (let isOver = false; !isOver; ) {

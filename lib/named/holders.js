@@ -17,8 +17,11 @@ function heldBy(mode, names) {
   return `It is held now, ${mode}, by ${names.slice(0, MOST).join('; by ')}${more}.`;
 }
 
-/** The holders of the name now, as far as `query()` would know; `elsewhere` are those of whom a store has said so. */
-function describeHolders({ space, outer }, name, elsewhere) {
+/**
+ * The holders of the name now, as far as `query()` would know; `elsewhere` are those of whom a store has said so. `isFirst`: the request
+ * itself is the first of the process.
+ */
+function describeHolders({ space, outer }, name, elsewhere, isFirst) {
   const rows = binding.nameHolders(space, name);
   // In a thread that is ending no objects can be made.
   if (rows === undefined) return 'Who holds it now is not known, because this thread is ending.';
@@ -44,18 +47,19 @@ function describeHolders({ space, outer }, name, elsewhere) {
     );
   }
   const [first] = rows;
-  if (first !== undefined && outer === null) {
+  if (first !== undefined && !isFirst) {
     const { threadId } = first;
     const who = threadId === thisThread ? 'This thread' : `Thread ${threadId}`;
-    return `${who} has it for a request for several names, and waits for the next of them.`;
+    if (outer === null) return `${who} has it for a request for several names, and waits for the next of them.`;
+    return `${who} came before: its request waits for another process, or for another of several names.`;
   }
   return outer === null ? 'No thread holds it now.' : 'Another process holds it, or came before.';
 }
 
 /** `limit` is the time that was given for several names, of which this is one. */
-function timedOut(backend, name, { timeout, limit = timeout }, verb, elsewhere) {
+function timedOut(backend, name, { timeout, limit = timeout, isFirst = false }, verb, elsewhere) {
   const advice = 'Wait longer, or ask with { ifAvailable: true }, which does not wait.';
-  return new TimeoutError(placeOf(name), limit, verb, describeHolders(backend, name, elsewhere), advice);
+  return new TimeoutError(placeOf(name), limit, verb, describeHolders(backend, name, elsewhere, isFirst), advice);
 }
 
 /** Whether only a store may know. */

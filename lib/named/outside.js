@@ -103,7 +103,7 @@ async function wait(request) {
     } while (isLost(held));
     if (held === null && !options.ifAvailable) {
       status = TIMED_OUT;
-      await timeOut(backend, lock.name, options, request.verb);
+      await timeOut(backend, lock.name, { ...options, isFirst: true }, request.verb);
     }
   } catch (error) {
     withdraw(request, abort === null ? status : 'aborted');
@@ -162,5 +162,5 @@ exports.enterBlocking = (request) => {
     return null;
   }
   request.watch?.end(TIMED_OUT);
-  return timeOutBlocking(backend, lock.name, options, request.verb);
+  return timeOutBlocking(backend, lock.name, { ...options, isFirst: true }, request.verb);
 };
