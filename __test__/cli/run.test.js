@@ -79,12 +79,15 @@ for (const mode of [[], ['--shared']]) {
   });
 }
 
+const HELD_BY_OUTER = /^sablock: 'nested' is held by the sablock run \(process \d+\) that runs this command/;
+
 const NESTED = {
   'the same name': { refused: true },
   'the same name, below another': { between: 'other', refused: true },
   'the same name, shared inside of shared': { outer: ['--shared'], inner: ['--shared'] },
   'the same name, shared inside of exclusive': { inner: ['--shared'], refused: true },
   'the same name, exclusive inside of shared': { outer: ['--shared'], refused: true },
+  'the same name, if it is available': { inner: ['--if-available'], refused: true, said: /^$/ },
   'another name': { innerName: 'other' },
   'the same name of another directory': { isElsewhere: true },
   'the same name, by a link to the directory': { isLinked: true, refused: true },
@@ -92,7 +95,16 @@ const NESTED = {
 
 for (const [
   what,
-  { outer = [], inner = [], between, innerName = 'nested', isElsewhere, isLinked, refused = false },
+  {
+    outer = [],
+    inner = [],
+    between,
+    innerName = 'nested',
+    isElsewhere,
+    isLinked,
+    refused = false,
+    said = HELD_BY_OUTER,
+  },
 ] of Object.entries(NESTED)) {
   test(`run inside run: ${what} ${refused ? 'is refused at once' : 'runs'}`, SETTINGS, (t) => {
     const directory = createFolder(t);
@@ -107,7 +119,7 @@ for (const [
     const { status, stdout, stderr } = sablock([...run(directory, 'nested', ...outer), '--', ...command]);
     if (refused) {
       assert.deepEqual([status, stdout], [1, '']);
-      assert.match(stderr, /^sablock: 'nested' is held by the sablock run \(process \d+\) that runs this command/);
+      assert.match(stderr, said);
     } else {
       assert.deepEqual([status, stdout, stderr], [0, 'inside\n', '']);
     }

@@ -111,6 +111,7 @@ async function acquire({ name, options, directory }) {
   const manager = new LockManager({ scope: 'machine', directory });
   const place = findPlace(directory, name, options.mode);
   const outer = findOuter(place);
+  if (outer !== undefined && options.ifAvailable) return { place, lock: null };
   if (outer !== undefined) throw ownEnd(name, `the sablock run (process ${outer.pid}) that runs this command`);
   const killed = findKilled(place);
   if (killed !== undefined) {
