@@ -116,6 +116,22 @@ test('a module whose path is not absolute is refused', () => {
   }
 });
 
+test('options that contain themselves are refused; the same twice is not', () => {
+  const list = [1];
+  list.push([list]);
+  const object = { port: 1 };
+  object.all = [object];
+  const named = { host: 'host', url: 'http://host' };
+  const both = { list: [1], object: { port: 1 } };
+  for (const create of [mysql, postgres, redis, etcd]) {
+    for (const within of [list, object]) {
+      const path = within === list ? /"connection\.tls\[1\]\[0\]"/ : /"connection\.tls\.all\[0\]"/;
+      assert.throws(() => create({ ...named, tls: within }), refused(path));
+    }
+    assert.deepEqual(connectionOf(create({ ...named, one: both, other: both })), { ...named, one: both, other: both });
+  }
+});
+
 test('what names no server, or is the URL of another store, is shown without its password', () => {
   const shown = (text) => (error) =>
     error.code === 'ERR_INVALID_ARG_TYPE' && error.message.endsWith(`Received '${text}'.`);

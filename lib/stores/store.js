@@ -84,8 +84,8 @@ exports.describeStore = (kind, connection, options = {}, numbers = {}, { canShar
 function copy(value, path, within = []) {
   if (isUint8Array(value)) return { sablockBuffer: Buffer.from(value).toString('base64') };
   const inside = [...within, value];
-  if (Array.isArray(value)) return value.map((item, index) => copy(item, `${path}[${index}]`, inside));
-  if (/function|symbol|bigint/.test(typeof value) || !isPlain(value) || within.includes(value)) {
+  const isList = Array.isArray(value);
+  if (/function|symbol|bigint/.test(typeof value) || !(isList || isPlain(value)) || within.includes(value)) {
     throw invalidArgument(
       path,
       'what can be copied to another thread (of a URL object, give its href; for functions, { module: "/absolute/path" } with ' +
@@ -94,6 +94,7 @@ function copy(value, path, within = []) {
     );
   }
   if (typeof value !== 'object' || value === null) return value;
+  if (isList) return value.map((item, index) => copy(item, `${path}[${index}]`, inside));
   const keys = Object.keys(value).sort();
   return Object.fromEntries(keys.map((key) => [key, copy(value[key], `${path}.${key}`, inside)]));
 }
