@@ -320,6 +320,8 @@ export class LockManager {
    * their callbacks end and their `unlock()` is called. Called once more without it, it does not wait any longer. The connection
    * ends with the last manager of the store in this process. Other managers have nothing to close. Never blocks.
    *
+   * A lock that is released at once is unlocked: the next holder sees no mark, though code may be inside still.
+   *
    * @returns A promise that is fulfilled once the releases are on their way, within a second of the last, though the store may
    *   be silent: then what it still keeps ends with its lease, or its connection. Rejected with `ERR_INVALID_ARG_TYPE` if the
    *   options are none.
@@ -369,8 +371,8 @@ export class HeldLock {
   /** Whether this still holds it, as far as this thread knows. */
   readonly locked: boolean;
   /**
-   * While this holds it: whether an earlier holder's thread ended inside, or the lock was stolen, or lost (Redis, etcd), so that what
-   * it guards may be half done; until {@link HeldLock.markConsistent} is called.
+   * While this holds it: whether an earlier holder's thread ended inside, or the lock was stolen, or lost (Redis, etcd) otherwise than by
+   * its own {@link LockManager.close}, so that what it guards may be half done; until {@link HeldLock.markConsistent} is called.
    */
   readonly abandoned: boolean;
   /**

@@ -311,6 +311,9 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
       await assert.rejects(ask(), { code: 'ERR_LOCK_CLOSED' });
     }
     await seen(async () => (await tickets()) === 1);
+    // To close is to unlock: it leaves no mark.
+    const next = await open(t).acquireAsync('near');
+    assert.deepEqual([next.abandoned, next.unlock()], [false, true]);
     await there.do(unlock, 'far');
   });
 

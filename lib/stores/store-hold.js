@@ -73,7 +73,7 @@ class StoreHold {
     return this.#lost === null;
   }
 
-  /** It ends now, also while it is held. */
+  /** It ends now, also while it is held: as `unlock`, without a mark. */
   lose(reason) {
     if (this.#number < 0) return;
     this.#end();
