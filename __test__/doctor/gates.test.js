@@ -6,7 +6,7 @@ const { test } = require('node:test');
 const { createLocks, namedMutexes, withDoctor } = require('../helpers/doctor.js');
 const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
-const { LockManager, RwLock, Semaphore } = require('../../index.js');
+const { LockManager, LockTable, RwLock, Semaphore } = require('../../index.js');
 
 const OPTIONS = { allowMainThread: true };
 const QUIET = { contention: false, stuckMs: Infinity, longHoldMs: Infinity };
@@ -112,6 +112,43 @@ for (const [kind, isGate] of [
       }),
     ),
   );
+}
+
+/** Ways to hold a row of a table around a body. */
+const ROWS = {
+  'lock()': (table, row, body) => {
+    table.lock(row);
+    body();
+    table.unlock(row);
+  },
+  'at()': (table, row, body) => table.at(row).executeLockedSync(body),
+};
+
+for (const [rows, isGate] of [
+  [[0, 0], true],
+  [[1, 1], true],
+  [[0, 1], false],
+  [[1, 2], false],
+]) {
+  for (const [ways, [first, second]] of Object.entries({
+    'lock()': [ROWS['lock()'], ROWS['lock()']],
+    'at()': [ROWS['at()'], ROWS['at()']],
+    'lock() and at()': [ROWS['lock()'], ROWS['at()']],
+  })) {
+    test(
+      `${ways} of rows ${rows} of a table around both orders ${isGate ? 'is a gate' : 'lets both in at once'}`,
+      watched(() =>
+        withDoctor(QUIET, async (doctor) => {
+          const table = new LockTable(new SharedArrayBuffer(LockTable.bytes(4)), 0, 4, OPTIONS);
+          const [a, b] = mutexes();
+          first(table, rows[0], () => a.executeLockedSync(() => b.executeLockedSync(() => {})));
+          second(table, rows[1], () => b.executeLockedSync(() => a.executeLockedSync(() => {})));
+          const ofBoth = doctor.report().lockOrder.filter(({ edges }) => edges.length === 2);
+          assert.equal(ofBoth.length, isGate ? 0 : 1);
+        }),
+      ),
+    );
+  }
 }
 
 /** Inside of more, no order is noted: what is held would be a gate of each other. */

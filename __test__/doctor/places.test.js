@@ -4,7 +4,8 @@ const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { setImmediate: nextTurn } = require('node:timers/promises');
 const { Script } = require('node:vm');
-const { Mutex } = require('../..');
+const { Mutex, lockAll } = require('../..');
+const { thread } = require('../../lib/engine/thread.js');
 const { startActors } = require('../helpers/actors.js');
 const { collector } = require('../helpers/collect.js');
 const { DOCTOR, about, createLocks, namedMutexes, withDoctor } = require('../helpers/doctor.js');
@@ -156,4 +157,106 @@ test(
       assert.equal(kept.call(new Mutex(here[0], 0)), true);
     });
   }),
+);
+
+/** Collects until that holds. */
+async function collectUntil(isSo) {
+  const collect = collector();
+  while (!isSo()) {
+    collect();
+    await nextTurn();
+  }
+}
+
+for (const [how, take] of Object.entries({
+  'by itself': (mutex) => mutex.tryLock(),
+  'with others': (mutex) => lockAll([mutex]),
+})) {
+  test(
+    `a lock that was taken ${how}, and is gone with its memory, is held no more`,
+    needs('complete collection'),
+    watched(() =>
+      withDoctor(QUIET, async (doctor) => {
+        const { holds } = thread.doctor;
+        (function leaves() {
+          for (let round = 0; round < 50; round++) {
+            take(new Mutex(new SharedArrayBuffer(4), 0, { allowMainThread: true }));
+          }
+        })();
+        assert.equal(holds.active.length, 50);
+        const kept = createLocks(1)[0];
+        kept.tryLock();
+        // The last may stay on the stack.
+        await collectUntil(() => holds.active.length < 5);
+        assert.equal(
+          holds.slots.filter((number, index) => number !== 0 && index % 6 === 0).length,
+          holds.active.length + 1,
+        );
+        const [place] = await placesOf(doctor, { name: kept.name, lockAsync: kept.lockAsync.bind(kept) });
+        assert.match(place, /places\.test\.js/);
+        kept.unlock();
+      }),
+    ),
+  );
+}
+
+test(
+  'of objects of one lock that are gone nothing stays while its memory does',
+  needs('complete collection'),
+  watched(() =>
+    withDoctor(QUIET, async () => {
+      const count = 20_000;
+      const collect = collector();
+      const memory = new SharedArrayBuffer(4);
+      const heaps = [];
+      for (let round = 0; round < 4; round++) {
+        for (let index = 0; index < count; index++) {
+          const mutex = new Mutex(memory, 0, { name: 'of the settings' });
+          mutex.tryLock();
+          mutex.unlock();
+        }
+        for (let turn = 0; turn < 5; turn++) {
+          await nextTurn();
+          collect();
+        }
+        heaps.push(process.memoryUsage().heapUsed);
+      }
+      const grown = (heaps[3] - heaps[0]) / (3 * count);
+      assert.ok(grown < 30, `${grown} bytes for each`);
+    }),
+  ),
+);
+
+test(
+  'the memory of locks that are in an order is kept, and not beyond a bound',
+  needs('complete collection'),
+  watched(() =>
+    withDoctor({ ...QUIET, lockOrder: true }, async (doctor) => {
+      const size = 2 ** 26;
+      const nest = (buffer) => {
+        const [outer, inner] = [0, 4].map((offset) => new Mutex(buffer, offset, { allowMainThread: true }));
+        outer.lock();
+        inner.lock();
+        inner.unlock();
+        outer.unlock();
+        return [outer, inner];
+      };
+      let gone = 0;
+      const registry = new FinalizationRegistry(() => {
+        gone += 1;
+      });
+      const make = () => {
+        const buffer = new SharedArrayBuffer(size);
+        registry.register(buffer);
+        return buffer;
+      };
+      for (let round = 0; round < 12; round++) nest(make());
+      // The last may stay on the stack.
+      await collectUntil(() => gone >= 7);
+      // Of what stays orders are known as ever.
+      assert.ok(thread.doctor.locks.kept.buffers.size > 0);
+      doctor.stop();
+      await collectUntil(() => gone >= 11);
+    }),
+  ),
 );

@@ -143,6 +143,12 @@ class Holds {
     binding.doctorSuspect(threadId, hold.serial, hold.info.id, this.siteOf(hold), isLeaked);
   }
 
+  /** Nobody can release a lock whose memory is gone, and another one may come to its address. */
+  dropGone() {
+    const gone = this.active.filter(({ info }) => info.isGone);
+    for (const hold of gone) this.suspend(hold);
+  }
+
   /** It is not held: it is over, or will be held again, as after a condition's wait. */
   suspend(hold) {
     if (hold.slot >= 0) {

@@ -19,15 +19,15 @@ const pairOf = (from, to) => from.class * CLASSES + to.class;
 class LockOrder {
   #holds;
   #sites;
-  #kept;
+  #locks;
   /** Pairs of classes, and what else was held, which are not to be reported again. */
   #known = new Set();
   #tries = new Map();
 
-  constructor(holds, sites, kept) {
+  constructor(holds, sites, locks) {
     this.#holds = holds;
     this.#sites = sites;
-    this.#kept = kept;
+    this.#locks = locks;
   }
 
   /** A thread asks for a lock and does nothing else meanwhile: it comes after all that the thread holds. */
@@ -87,16 +87,19 @@ class LockOrder {
   #note(all, info, trace) {
     const holds = all.filter((hold) => hold.info.isOrdered);
     if (holds.length > MOST_HELD) return;
+    const { kept } = this.#locks;
     for (const hold of holds) {
       if (hold.info.class === info.class && hold.info.id === info.id) continue;
       const pair = pairOf(hold.info, info);
       if (this.#known.has(pair)) continue;
       const isOther = ({ class: other }) => other !== hold.info.class && other !== info.class;
       // A lock that is held at both edges of a circle keeps it from closing.
-      const gates = holds.filter((gate) => gate.isExclusive && isOther(gate.info)).map((gate) => gate.info.id);
+      const gates = holds
+        .filter((gate) => gate.isExclusive && isOther(gate.info))
+        .map((gate) => this.#locks.gateOf(gate));
       const key = gates.length === 0 ? pair : `${pair} ${gates}`;
       if (this.#known.has(key)) continue;
-      if (!hold.info.keep(this.#kept) || !info.keep(this.#kept)) continue;
+      if (!hold.info.keep(kept) || !info.keep(kept)) continue;
       const locked = typeof trace === 'number' ? trace : this.#sites.read(trace);
       binding.doctorEdge(threadId, hold.info.id, info.id, this.#holds.siteOf(hold), locked, gates);
       if (this.#known.size >= MOST_KNOWN) this.#known.clear();

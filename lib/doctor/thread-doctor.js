@@ -30,7 +30,7 @@ const noteListener = (event) => {
 class ThreadDoctor {
   /** Whether a method of the package runs, whose calls of others are its own affair; or the doctor is off. */
   isBusy = false;
-  locks = new Locks();
+  locks = new Locks(() => this.holds.dropGone());
   /** The holds of guards, permits and held locks. */
   holdOf = new WeakMap();
   /** The hold that a verb of the lock or of its guard gives back now. */
@@ -62,7 +62,7 @@ class ThreadDoctor {
     this.holds = new Holds(this.sites, longHoldMs, trace);
     // Only these need to know who holds what.
     this.#isTracking = lockOrder || deadlocks || leaks || trace;
-    if (lockOrder) this.order = new LockOrder(this.holds, this.sites, this.locks.kept);
+    if (lockOrder) this.order = new LockOrder(this.holds, this.sites, this.locks);
     if (leaks) this.#leaks = new FinalizationRegistry((hold) => hold.isActive && this.holds.suspect(hold, true));
     this.waits = new Waits(this, this.#isTracking ? this.holds : null, options);
   }
@@ -258,6 +258,7 @@ class ThreadDoctor {
   /** Before all that is known is read. */
   read() {
     this.waits.blocked.endCutOff();
+    this.holds.dropGone();
     this.holds.read();
   }
 

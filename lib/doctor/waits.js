@@ -73,6 +73,7 @@ class Waits {
     const site = this.#doctor.sites.here() || this.#siteBefore(hold);
     const isEndless = timeout === Infinity;
     if (isBlocking) {
+      this.#holds?.dropGone();
       this.#holds?.read();
       if (isEndless) this.#doctor.order?.blocking(info, site);
     }
