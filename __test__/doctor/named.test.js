@@ -16,9 +16,8 @@ const { binding } = require('../../lib/engine/thread.js');
 const HOLDER = path.join(__dirname, '..', 'programs', 'holds-name.js');
 
 /** A name of a directory, which that program holds. */
-async function heldElsewhere(t) {
+async function heldElsewhere(t, name = names(1)[0]) {
   const directory = createFolder(t);
-  const [name] = names(1);
   const holder = spawn(process.execPath, [HOLDER, directory, name], { stdio: ['pipe', 'pipe', 'inherit'] });
   t.after(() => holder.kill('SIGKILL'));
   await once(holder.stdout, 'data');
@@ -375,6 +374,44 @@ test(
       assert.deepEqual([holders.length, outside], [1, null]);
       lock.unlock();
       (await second).unlock();
+    });
+  }),
+);
+
+test(
+  'who has a name in one directory is nobody who has it in another, or in the process',
+  needs('prompt ends', 'async frames'),
+  watched(async (t) => {
+    const [name] = names(1);
+    const [one, other] = [await heldElsewhere(t, name), await heldElsewhere(t, name)];
+    await withDoctor(QUIET, async (doctor) => {
+      let end;
+      const ended = new Promise((resolve) => {
+        end = resolve;
+      });
+      let began;
+      const begun = new Promise((resolve) => {
+        began = resolve;
+      });
+      const callback = () => {
+        began();
+        return ended;
+      };
+      const managers = [one, other].map(({ directory }) => new LockManager({ directory }));
+      const first = () => managers[0].request(name, callback);
+      const second = () => managers[1].request(name, callback);
+      const requests = [locks.request(name, () => ended), first(), second()];
+      requests.push(...[locks, ...managers].map((manager) => manager.request(name, () => {})));
+      await sleep(5);
+      one.holder.stdin.end();
+      await begun;
+      const holders = about(doctor.report().waiting, { name }).flatMap((wait) => wait.holders);
+      const places = holders.map(({ stack }) => /named\.test/.test(stack[0]) && stack[0].split(' ')[0]);
+      assert.ok(places.includes('first'), String(places));
+      assert.ok(!places.includes('second'), String(places));
+      end();
+      other.holder.stdin.end();
+      await Promise.all(requests);
     });
   }),
 );

@@ -147,7 +147,7 @@ class Waits {
     const isBlocking = token === BLOCKED;
     if (isBlocking && !(subject[1] > 0)) return null;
     // The hold that the process has already of a lock that is asked for outside; meanwhile it is none.
-    const hold = kind === 'lockFile' ? this.#holdOf(wordOrName) : undefined;
+    const hold = kind === 'lockFile' ? this.#holdOf(subject[0].place, wordOrName) : undefined;
     const seen = this.#begin(subject, isBlocking, { hold });
     if (!isBlocking) this.#pending.set(token, seen);
     if (kind === 'waitUnlocked') {
@@ -272,7 +272,7 @@ class Waits {
   /** A name is asked for at a store: the hold of it in this process is not one yet. That takes a moment even if the name is free. */
   askedStore(token, { desk, store, name }) {
     quietlyMeanwhile(() => {
-      const hold = this.#holdOf(name);
+      const hold = this.#holdOf(store, name);
       if (hold === undefined) return;
       const { last } = this;
       const seen = this.#begin([hold.info, 0, hold.isExclusive], false, { hold, isDelay: false });
@@ -335,8 +335,11 @@ class Waits {
     });
   }
 
-  #holdOf(name) {
-    return this.#holds?.active.findLast(({ info }) => info.kind === 'HeldLock' && info.name === name);
+  /** The last hold of a name that is in a space. */
+  #holdOf(space, name) {
+    return this.#holds?.active.findLast(
+      ({ info }) => info.kind === 'HeldLock' && info.name === name && info.place === space,
+    );
   }
 
   /** `word` is what asks for the hold again. */
