@@ -82,6 +82,51 @@ test(
   ),
 );
 
+/** Ways in which a lock goes back before its function ends. */
+const EARLY = {
+  'an early unlock of a name': (name) =>
+    locks.request(name, async (held) => {
+      held.unlock();
+      await sleep(1);
+    }),
+  'an early unlock of several names': (name) =>
+    locks.request([name, `${name} too`], async (held) => {
+      for (const lock of held) lock.unlock();
+      await sleep(1);
+    }),
+  async 'a theft'(name) {
+    let end;
+    const stolen = locks.request(name, () => new Promise((resolve) => (end = resolve)));
+    while (end === undefined) await sleep(1);
+    await locks.request(name, { steal: true }, () => {});
+    await assert.rejects(stolen, { name: 'AbortError' });
+    end();
+    await sleep(1);
+  },
+  async 'an early leave()'() {
+    const [mutex] = namedMutexes(1);
+    mutex.enter((token) => mutex.leave(token));
+    await sleep(1);
+  },
+};
+
+for (const [what, act] of Object.entries(EARLY)) {
+  test(
+    `also after ${what}`,
+    CHAINS,
+    watched(() =>
+      withDoctor(LONG, async () => {
+        const [mutex] = namedMutexes(1);
+        await act(mutex.name);
+        await assert.rejects(
+          mutex.executeLocked(async () => mutex.executeLocked(() => {})),
+          DeadlockError,
+        );
+      }),
+    ),
+  );
+}
+
 likely('while a test has put timers and a clock of its own in their places', () => {
   const [a] = namedMutexes(1);
   const mocks = [mock.method(globalThis, 'setInterval', assert.fail), mock.method(process, 'hrtime', () => [0, 0])];

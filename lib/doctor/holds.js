@@ -130,12 +130,24 @@ class Holds {
     hold.isActive = false;
     // Its function has ended, and the lock is about to be freed.
     hold.info.last = hold;
-    if (hold.around !== null) this.marked -= 1;
+    this.unmark(hold);
     if (hold.site < 0) this.#unread.delete(hold);
     // Within one tick of the clock none is long; the clock itself may be late.
     const isLong = this.now !== hold.since && clock.now() - hold.since >= this.#longHoldMs;
     if (isLong) this.suspect(hold, false);
     this.suspend(hold);
+  }
+
+  /** Code goes on in it. */
+  mark(hold, around) {
+    if (hold.around === null) this.marked += 1;
+    hold.around = around;
+  }
+
+  /** Its function has ended, or it has. */
+  unmark(hold) {
+    if (hold.around !== null) this.marked -= 1;
+    hold.around = null;
   }
 
   /** Reports a hold that was long, it seems, or whose guard was collected. */

@@ -313,10 +313,7 @@ class ThreadDoctor {
   /** As `run`, with the holds of one call, which something else ends. */
   runIn(holds, fn, args, sighting) {
     return this.#runMarked(holds, sighting, fn, args, () => {
-      for (const hold of holds) {
-        if (hold.around !== null) this.holds.marked -= 1;
-        hold.around = null;
-      }
+      for (const hold of holds) this.holds.unmark(hold);
     });
   }
 
@@ -327,9 +324,9 @@ class ThreadDoctor {
       // V8 does not know any more who awaits a request, once its callback awaits something.
       const isAsked = first.info.kind === 'HeldLock' && this.holds.marked > 0;
       const around = isAsked ? new Set(enclosing()) : NONE;
-      for (const hold of others) hold.around = around;
-      first.around = others.length === 0 ? around : new Set([...around, ...others.map(({ serial }) => serial)]);
-      this.holds.marked += 1 + others.length;
+      for (const hold of others) this.holds.mark(hold, around);
+      const ofFirst = others.length === 0 ? around : new Set([...around, ...others.map(({ serial }) => serial)]);
+      this.holds.mark(first, ofFirst);
     });
     return runMarked(first.serial, fn, args, () =>
       quietly(() => {
