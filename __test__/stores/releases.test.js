@@ -185,6 +185,50 @@ for (const kind of ['redis', 'etcd']) {
   }
 }
 
+/** A lock that has a mark of another, taken off while the server is away: when it is released. */
+for (const when of ['meanwhile', 'once the server is reached again']) {
+  for (const kind of ['redis', 'etcd']) {
+    const [make, isThere, start] = EVERY_STORE[kind];
+    test(`${kind}: a mark that is taken off while the server is away is gone with the release, ${when}`, {
+      skip: isThere ? false : `the server of ${kind} is not installed`,
+      timeout: limit(60_000),
+    }, async (t) => {
+      const server = await start();
+      t.after(() => server.stop());
+      const proxy = await startProxy(t, server.url);
+      const namespace = `${kind}, ${when}`;
+      const messages = messagesOf(t, namespace);
+      const settings = { ...LEASES, renew: 50, namespace };
+      const [far, there] = [proxy.url, server.url].map((url) => {
+        const manager = new LockManager({ store: make(url, settings) });
+        t.after(() => manager.close());
+        return manager;
+      });
+      // As the thread ends, this manager keeps the store open.
+      await there.check();
+      const [sablock, file] = ['../..', `../../lib/stores/${kind}.js`].map((name) => require.resolve(name));
+      const workerData = { kind, sablock, file, url: server.url, settings };
+      const thread = new Worker(HOLDER, { eval: true, workerData });
+      await once(thread, 'message');
+      await thread.terminate();
+      const lock = await far.acquireAsync('kept');
+      assert.equal(lock.abandoned, true);
+      const { begin, end } = OBSTACLES['while the server is away'];
+      const hasFailed = await begin({ proxy, server, messages });
+      lock.markConsistent();
+      await seen(hasFailed);
+      if (when === 'meanwhile') assert.equal(lock.unlock(), true);
+      await end({ proxy, server });
+      if (lock.locked) {
+        const { renewals } = await far.stats();
+        await seen(async () => (await far.stats()).renewals > renewals);
+        assert.equal(lock.unlock(), true);
+      }
+      assert.equal(await there.request('kept', { timeout: 30_000 }, ({ abandoned }) => abandoned), false);
+    });
+  }
+}
+
 const CELL = new Int32Array(new SharedArrayBuffer(4));
 
 /** The ways in which the loss of a lock is seen first: by the thread that holds it, or by the lock worker. */

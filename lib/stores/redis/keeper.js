@@ -88,9 +88,11 @@ class RedisKeeper extends LeaseKeeper {
     return this.#nextAsked;
   }
 
-  /** Its holder says that all is well. */
+  /** Its holder says that all is well: so do its renewals until one is answered, and its release. */
   markConsistent({ place }) {
-    if (place !== null) this.#ask(place, CLEAR).catch(() => {});
+    if (place === null) return;
+    place.isToClear = true;
+    this.#renew(place);
   }
 
   ping() {
@@ -153,6 +155,7 @@ class RedisKeeper extends LeaseKeeper {
     if (verb === RELEASE) return;
     if (this.connection.current !== null) this.connection.reach.up();
     if (verb === RENEW) this.counts.renewals += 1;
+    if (verb === CLEAR) place.isToClear = false;
     const [isKnown, fence, isMarked, soonest] = answer;
     // That of a later call came before: what this one says has changed since.
     if (number < place.heard) return;
@@ -202,7 +205,7 @@ class RedisKeeper extends LeaseKeeper {
   #renew(place) {
     // While there is no connection, whoever connects renews all.
     if (place.isOver || this.connection.current === null) return;
-    this.#ask(place, RENEW).catch((error) => {
+    this.#ask(place, place.isToClear ? CLEAR : RENEW).catch((error) => {
       // Not reached is not lost; but a wait has to begin anew if its place is gone, and ends with what is refused for ever.
       const isHopeless = error.isFinal === true || binding.leaseTime() >= place.until;
       if (!place.isHeld && !place.isOver && isHopeless) place.settle.reject(error);
@@ -224,7 +227,8 @@ class RedisKeeper extends LeaseKeeper {
   }
 
   giveBack(place, isAbandoned) {
-    const mark = isAbandoned ? 'set' : '';
+    let mark = place.isToClear ? 'clear' : '';
+    if (isAbandoned) mark = 'set';
     const isThere = this.connection.current !== null;
     const released = isThere
       ? this.#ask(place, RELEASE, mark).catch(() => this.#releaseLater(place, mark))

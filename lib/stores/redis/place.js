@@ -12,6 +12,8 @@ class Place extends LeasePlace {
   heard = 0;
   /** Until when the server surely keeps it; in the time of leases. */
   until = 0;
+  /** Its holder says that all is well, and the server is not known to have heard of it. */
+  isToClear = false;
   renewal = null;
   expiry = null;
 

@@ -109,6 +109,7 @@ local it = read(id)
 if verb == 'release' then
   if it then
     if mark == 'set' and it.fence ~= '0' then redis.call('HSET', name, 'mark', '1') end
+    if mark == 'clear' and it.fence ~= '0' then redis.call('HDEL', name, 'mark') end
     leave(it)
   end
 elseif it or verb == 'enqueue' or verb == 'try' then
