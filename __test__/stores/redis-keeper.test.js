@@ -10,6 +10,7 @@ const threads = require('node:worker_threads');
 // The thread that started the lock worker, which would be told.
 threads.parentPort = { postMessage() {} };
 const { binding } = require('../../lib/engine/thread.js');
+const clock = require('../../lib/load/clock.js');
 const { RedisKeeper } = require('../../lib/stores/redis/keeper.js');
 const { ENQUEUE, RELEASE, RENEW } = require('../../lib/stores/redis/script.js');
 const { createFolder } = require('../helpers/folder.js');
@@ -91,6 +92,29 @@ test(
     assert.deepEqual(steps.slice(0, 4), [ENQUEUE, RENEW, RENEW, RENEW]);
     keeper.release(ticket, false);
     assert.equal(steps.at(-1), RELEASE);
+  }),
+);
+
+test(
+  'the longest times that may be asked for are no timers of a millisecond',
+  watched(async (t, threads) => {
+    const longest = 2 ** 31 - 1;
+    const { setTimeout } = clock;
+    const times = [];
+    t.mock.method(clock, 'setTimeout', (act, ms) => {
+      times.push(ms);
+      return setTimeout(act, ms);
+    });
+    const settings = { connectTimeout: longest, lease: longest, renew: Math.floor(longest / 2), replicas: 1 };
+    const { keeper, steps } = create(t, () => [1, '0', '0', String(longest)], settings);
+    const ticket = ticketOf();
+    const lock = keeper.lock(ticket);
+    await threads.until('it is told when to ask again', () => ticket.place?.heard > 0);
+    ticket.isCancelled = true;
+    keeper.cancel(ticket);
+    assert.equal(await lock, null);
+    assert.equal(steps[0], ENQUEUE);
+    assert.equal(Math.max(...times), longest);
   }),
 );
 

@@ -10,6 +10,7 @@ const secret = Symbol('Store');
 
 /** Timers of Node.js count no further. */
 const LONGEST = 2 ** 31 - 1;
+exports.LONGEST = LONGEST;
 
 /** A place where locks are kept. Two descriptions of the same are one store in this process. */
 class Store {

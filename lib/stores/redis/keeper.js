@@ -7,6 +7,7 @@ const { binding } = require('../../engine/thread.js');
 const { storeError } = require('../errors.js');
 const { LeaseKeeper } = require('../leases/keeper.js');
 const { elsewhere, FAREWELL_MS, hashOf, marginOf, OURS, pauses, toError, within } = require('../retry.js');
+const { LONGEST } = require('../store.js');
 const { TAKEN, UNREACHABLE } = require('../verbs.js');
 const { connect, isReadOnly, refusalOf } = require('./client.js');
 const { warnOfEviction } = require('./eviction.js');
@@ -263,7 +264,7 @@ class RedisKeeper extends LeaseKeeper {
 
   async #send(args) {
     const link = this.connection.current ?? (await this.connection.get());
-    const limit = this.settings.connectTimeout + 2 * this.#patience;
+    const limit = Math.min(this.settings.connectTimeout + 2 * this.#patience, LONGEST);
     // A server that does not answer is not there, whatever its connection says.
     let isAnswered = false;
     const fail = () => isAnswered || link.fail(storeError(`Redis has not answered within ${limit} ms.`));

@@ -2,6 +2,7 @@
 
 const clock = require('../../load/clock.js');
 const { LeasePlace } = require('../leases/place.js');
+const { LONGEST } = require('../store.js');
 
 /** A request in the server's queue. */
 class Place extends LeasePlace {
@@ -26,7 +27,7 @@ class Place extends LeasePlace {
   /** Calls `act` in so many milliseconds, and nothing that was to be called before. */
   callIn(ms, act) {
     clock.clearTimeout(this.expiry);
-    this.expiry = clock.setTimeout(act, ms).unref();
+    this.expiry = clock.setTimeout(act, Math.min(ms, LONGEST)).unref();
   }
 
   end() {
