@@ -341,6 +341,7 @@ for (const isBlocking of [true, false]) {
         const mutex = newMutex(MARKED);
         const condition = new Condition(memory(), 0, MAY);
         const [doomed] = await startActors(threads, 1);
+        mutex.lock();
         const ends = doomed.do((here, buffer) => {
           const taken = new here.sablock.Mutex(buffer);
           while (taken.isLocked) {}
@@ -348,7 +349,6 @@ for (const isBlocking of [true, false]) {
           setImmediate(() => process.exit());
         }, mutex.buffer);
         ends.catch(() => {});
-        mutex.lock();
         await assert.rejects(async () => {
           // A notification that comes once the other has it; the last may come too early.
           while (true) {

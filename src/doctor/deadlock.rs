@@ -198,7 +198,10 @@ impl<'a> Scene<'a> {
             return false;
         }
         let wait = &self.state.waits[&number];
-        for held in self.in_the_way(wait) {
+        let mut in_the_way: Vec<_> = self.in_the_way(wait).collect();
+        // Others first: of permits its own may be one of several in the way.
+        in_the_way.sort_by_key(|held| self.keepers(held).any(|keeper| *keeper == number));
+        for held in in_the_way {
             steps.push(WaitStep {
                 number,
                 lock: wait.lock,
