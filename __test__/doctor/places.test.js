@@ -253,7 +253,7 @@ test(
       for (let round = 0; round < 12; round++) nest(make());
       // The last may stay on the stack.
       await collectUntil(() => gone >= 7);
-      // Of what stays orders are known as ever.
+      // The orders of what stays are known as ever.
       assert.ok(thread.doctor.locks.kept.buffers.size > 0);
       doctor.stop();
       await collectUntil(() => gone >= 11);
