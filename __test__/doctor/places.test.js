@@ -253,7 +253,6 @@ test(
       for (let round = 0; round < 12; round++) nest(make());
       // The last may stay on the stack.
       await collectUntil(() => gone >= 7);
-      // The orders of what stays are known as ever.
       assert.ok(thread.doctor.locks.kept.buffers.size > 0);
       doctor.stop();
       await collectUntil(() => gone >= 11);

@@ -7,7 +7,7 @@ const clock = require('../../lib/load/clock.js');
 const { about, namedMutexes, sleep, withDoctor } = require('../helpers/doctor.js');
 const { watched } = require('../helpers/threads.js');
 const { needs } = require('../helpers/runtime.js');
-const { DeadlockError, Once, RwLock, Semaphore, locks } = require('../../index.js');
+const { DeadlockError, LockTable, Once, RwLock, Semaphore, lockAll, locks } = require('../../index.js');
 
 const LONG = { stuckMs: Infinity, longHoldMs: Infinity, likelyMs: 40, throwOnDeadlock: 'likely' };
 const CHAINS = needs('async stacks');
@@ -479,3 +479,35 @@ test(
     }),
   ),
 );
+
+/** Calls that block for several locks, of which this thread holds one. */
+const SEVERAL = {
+  'lockAll()'() {
+    const [free, held] = namedMutexes(2, { allowMainThread: true });
+    held.lock();
+    return { lock: held, call: () => lockAll([free, held]) };
+  },
+  'lockAll() of a table'() {
+    const { name } = namedMutexes(1)[0];
+    const table = new LockTable(new SharedArrayBuffer(LockTable.bytes(4)), 0, 4, { name, allowMainThread: true });
+    table.lock(1);
+    return { lock: table, call: () => table.lockAll([0, 1]) };
+  },
+};
+
+for (const [what, make] of Object.entries(SEVERAL)) {
+  test(
+    `${what} in which a thread blocks for what it holds itself is in a certain deadlock`,
+    watched(() =>
+      withDoctor(LONG, async (doctor) => {
+        const { lock, call } = make();
+        assert.throws(call, { code: 'ERR_LOCK_DEADLOCK' });
+        assert.deepEqual(
+          doctor.report().deadlocks.map(({ certainty, waits }) => [certainty, waits.map((wait) => wait.lock.name)]),
+          [['certain', [lock.name]]],
+        );
+        assert.deepEqual(doctor.report().waiting, []);
+      }),
+    ),
+  );
+}

@@ -3,7 +3,7 @@
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
-const { Condition, LockManager, Semaphore } = require('../..');
+const { Condition, LockManager, Semaphore, lockAll } = require('../..');
 const { startActors } = require('../helpers/actors.js');
 const { DOCTOR, about, namedMutexes, sleep, withDoctor } = require('../helpers/doctor.js');
 const { holdIn, startPeers, unlockIn } = require('../helpers/peers.js');
@@ -289,6 +289,33 @@ test(
       last.unlock();
       await taken;
       assert.deepEqual(counts(), [[[1, 1]], [], [[2, 1]]]);
+    }),
+  ),
+);
+
+test(
+  'lockAll() waits for none of its locks that is free, and comes after what is held all the same',
+  ENDS,
+  watched((_, threads) =>
+    withDoctor(QUIET, async (doctor) => {
+      const mutexes = namedMutexes(4, { allowMainThread: true });
+      const outer = mutexes.pop();
+      const worker = startSteps(threads, mutexes);
+      mutexes[1].tryLock();
+      const taken = worker.call('lockAll');
+      await threads.queued(mutexes[1], 1);
+      const { waiting } = doctor.report();
+      assert.deepEqual(
+        waiting.map(({ lock, holders }) => [lock.name, holders.length]),
+        [[mutexes[1].name, 1]],
+      );
+      mutexes[1].unlock();
+      await taken;
+      outer.lock();
+      lockAll(mutexes).unlock();
+      outer.unlock();
+      for (const mutex of mutexes) mutex.executeLockedSync(() => outer.executeLockedSync(() => {}));
+      assert.equal(doctor.report().lockOrder.length, mutexes.length);
     }),
   ),
 );

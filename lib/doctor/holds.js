@@ -155,7 +155,7 @@ class Holds {
     binding.doctorSuspect(threadId, hold.serial, hold.info.id, this.siteOf(hold), isLeaked);
   }
 
-  /** A lock whose memory is gone cannot be released by anybody, and another one may come to its address. */
+  /** A lock whose memory is gone can be released by nobody, and another one may come to its address. */
   dropGone() {
     const gone = this.active.filter(({ info }) => info.isGone);
     for (const hold of gone) this.suspend(hold);

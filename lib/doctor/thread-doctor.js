@@ -12,8 +12,8 @@ const { Locks } = require('./locks.js');
 const { LockOrder } = require('./order.js');
 const { addCopy, Sites } = require('./sites.js');
 const { Swaps } = require('./swap.js');
-const { methodsOf } = require('./verbs.js');
-const { BLOCKING, QUEUEING, Waits } = require('./waits.js');
+const { BLOCKING, QUEUEING, methodsOf } = require('./verbs.js');
+const { Waits } = require('./waits.js');
 
 const UNWATCHED =
   'The system refuses the lock doctor a thread: it prints nothing when the program is stuck, nor on a signal, but what is asked for.';

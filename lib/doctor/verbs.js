@@ -300,3 +300,22 @@ exports.methodsOf = (doctor, className, wordOf) =>
     name,
     (original) => methodFor(doctor, original, verb, wordOf),
   ]);
+
+/** The calls of the binding that wait: what each is like. */
+exports.BLOCKING = {
+  acquire: 'acquire',
+  waitUnlocked: 'waitUnlocked',
+  lockAll: 'lockAll',
+  acquireName: 'acquireName',
+  lockFile: 'lockFile',
+  wait: 'wait',
+};
+exports.QUEUEING = {
+  acquireAsync: 'acquire',
+  waitUnlockedAsync: 'waitUnlocked',
+  lockAllAsync: 'lockAll',
+  goOn: 'goOn',
+  requestName: 'acquireName',
+  lockFileAsync: 'lockFile',
+  waitAsync: 'wait',
+};

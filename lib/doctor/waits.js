@@ -17,6 +17,8 @@ const { StoppedAt, Token, WaitedMs } = binding.Field;
 const BLOCKED = -1;
 /** A request that blocked for less did not wait, where the core does not tell. */
 const AT_ONCE_MS = 0.05;
+/** Whether nobody holds what has this word. */
+const isFree = (word) => (Atomics.load(word, 0) & (binding.OWNER | binding.SHARED)) === 0;
 /** Requests of readers. */
 const SHARED = new Set([Ask.Read, Ask.ReadGuarded]);
 const SHARED_NAME = binding.NameMode.Shared;
@@ -68,9 +70,8 @@ class Waits {
   }
 
   /** `isDelay`: the time is for a lock. */
-  #begin([info, timeout, isExclusive], isBlocking, { hold, isDelay = info.isLock } = {}) {
+  #begin([info, timeout, isExclusive], isBlocking, { hold, isDelay = info.isLock, site = this.#siteOf(hold) } = {}) {
     const since = clock.now();
-    const site = this.#doctor.sites.here() || this.#siteBefore(hold);
     const isEndless = timeout === Infinity;
     if (isBlocking) {
       this.#holds?.dropGone();
@@ -84,8 +85,10 @@ class Waits {
     return this.last;
   }
 
-  /** The site of a request that a drain or a microtask makes: that of the hold which was just granted, or of the process's name. */
-  #siteBefore(hold) {
+  /** The site of a request; if a drain or a microtask makes it, that of the hold which was just granted, or of the process's name. */
+  #siteOf(hold) {
+    const site = this.#doctor.sites.here();
+    if (site !== 0) return site;
     if (this.granting !== null) return this.granting.site;
     return hold === undefined ? this.#doctor.askedSite : this.#holds.siteOf(hold);
   }
@@ -193,24 +196,36 @@ class Waits {
     this.#end(seen, status, hasWaited && status !== CUT_OFF ? waitedMs : -1);
   }
 
-  /** It may block for one after the other. */
+  /** It may block for one after the other: those that are free now it does not wait for, as far as can be seen. */
   #beginAll(args) {
-    return args[0].map((_, index) => this.#begin(this.#subjectAt(index, ...args), true));
+    const site = this.#doctor.sites.here();
+    const waits = args[0].map((word, index) => {
+      const subject = this.#subjectAt(index, ...args);
+      if (!isFree(word)) return this.#begin(subject, true, { site });
+      const [info, timeout] = subject;
+      if (timeout === Infinity) this.#doctor.order?.blocking(info, site);
+      return null;
+    });
+    return { site, waits };
   }
 
-  #endAll(all, args, status) {
+  #endAll({ site, waits }, args, status) {
     if (status === CUT_OFF) {
-      for (const seen of all) this.#end(seen, status, -1);
+      for (const seen of waits) if (seen !== null) this.#end(seen, status, -1);
       return;
     }
     const waited = new Map(binding.foundAll().waits.map(({ index, waitedMs }) => [index, waitedMs]));
     // Locks before the one that could not be had were granted, and went back.
     const stoppedAt = thread.record[StoppedAt];
-    all.forEach((seen, index) => {
-      const isLet = waited.has(index) && index !== stoppedAt;
-      this.#end(seen, isLet ? GRANTED : status, waited.get(index) ?? -1);
-    });
-    if (isGranted(status)) this.#tookAll(args, all[0]?.site);
+    for (const [index, begun] of waits.entries()) {
+      const isLast = index === stoppedAt;
+      // It was taken meanwhile.
+      const seen = begun ?? (waited.has(index) ? this.#begin(this.#subjectAt(index, ...args), true, { site }) : null);
+      if (seen === null) continue;
+      if (isLast && status === binding.DEADLOCK) binding.doctorNote(seen.number, { awaiting: [] });
+      this.#end(seen, waited.has(index) && !isLast ? GRANTED : status, waited.get(index) ?? -1);
+    }
+    if (isGranted(status)) this.#tookAll(args, site);
   }
 
   /** A name is asked for. */
@@ -382,23 +397,4 @@ class Waits {
   }
 }
 
-exports.BLOCKED = BLOCKED;
-/** The calls of the binding that wait: what each is like. */
-exports.BLOCKING = {
-  acquire: 'acquire',
-  waitUnlocked: 'waitUnlocked',
-  lockAll: 'lockAll',
-  acquireName: 'acquireName',
-  lockFile: 'lockFile',
-  wait: 'wait',
-};
-exports.QUEUEING = {
-  acquireAsync: 'acquire',
-  waitUnlockedAsync: 'waitUnlocked',
-  lockAllAsync: 'lockAll',
-  goOn: 'goOn',
-  requestName: 'acquireName',
-  lockFileAsync: 'lockFile',
-  waitAsync: 'wait',
-};
 exports.Waits = Waits;
