@@ -51,7 +51,7 @@ const LINES = {
   'src/sync': 394,
   lib: 769,
   'lib/cli': 673,
-  'lib/doctor': 2576,
+  'lib/doctor': 2591,
   'lib/engine': 1685,
   'lib/load': 271,
   'lib/named': 2248,

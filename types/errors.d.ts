@@ -49,7 +49,10 @@ export class DeadlockError extends Error {
   readonly name: 'DeadlockError';
   /** The code of the error. */
   readonly code: 'ERR_LOCK_DEADLOCK';
-  /** The threads of the cycle: each waits for a lock that the next one holds, the last for one that the first holds. */
+  /**
+   * The threads of the cycle: each waits for a lock that the next one holds, the last for one that the first holds. Of more than
+   * 128 threads, the first 128.
+   */
   readonly cycle: ReadonlyArray<{
     /** The `threadId` of the thread that waits. */
     threadId: number;
