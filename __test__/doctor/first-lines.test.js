@@ -225,30 +225,48 @@ test('a second install of the package is watched too, and its files are none of 
   assert.match(lines, /WAITING: Latch "rest".*\n {4}wanted by thread 0 {2}waitForRest \(.*nests\.js:8:/);
 });
 
-test('a bundle that the package is part of is watched too, and the report says that it is one', UNIX, async () => {
-  // The folder in which the package looks for its binary.
-  fs.copyFileSync(BINARY, path.join(home, path.basename(BINARY)));
-  const text = bundle(
-    `
+/** What the bundle of an ES module has above it, as docs/guides/bundling.md says. */
+const BANNER = `import { createRequire } from 'node:module';
+  import { fileURLToPath } from 'node:url';
+  const require = createRequire(import.meta.url);
+  const __filename = fileURLToPath(import.meta.url);
+  const __dirname = fileURLToPath(new URL('.', import.meta.url)).slice(0, -1);
+`;
+
+for (const [folder, name, banner] of [
+  ['bundled', 'app.js', ''],
+  ['bundled too', 'app.js', ''],
+  ['bundled as a module', 'app.mjs', BANNER],
+]) {
+  test(`a bundle in a folder "${folder}" is watched too, and the report says that it is one`, UNIX, async () => {
+    // The folder in which the package looks for its binary.
+    fs.copyFileSync(BINARY, path.join(home, path.basename(BINARY)));
+    const text =
+      banner +
+      bundle(
+        `
     const { Mutex } = require('sablock');
     const session = new Mutex(new SharedArrayBuffer(4), 0, { name: 'session' });
     const refreshToken = async () => { await session.lockAsync(); };
     const getUser = async () => { await session.executeLocked(async () => { await refreshToken(); }); };
     getUser();
     setTimeout(() => process.kill(process.pid, 'SIGTERM'), ${limit(2000)});`,
-    // No path of a script, and with a space.
-    'src/our shop/App.vue',
-  );
-  const lineOf = (words) => text.split('\n').findIndex((line) => line.includes(words)) + 1;
-  fs.mkdirSync(path.join(home, 'bundled', 'out'), { recursive: true });
-  write('bundled/out/app.js', text);
-  const { stderr } = await run([...PRELOAD, path.join('bundled', 'out', 'app.js')]);
-  const lines = firstLines(stderr);
-  assert.match(lines, /^DEADLOCK \(likely\)/m);
-  assert.match(lines, new RegExp(`held by {3}thread 0 {2}getUser \\(.*app\\.js:${lineOf('const getUser')}:`));
-  assert.match(lines, new RegExp(`wanted by thread 0 {2}refreshToken \\(.*app\\.js:${lineOf('const refreshToken')}:`));
-  assert.match(lines, /^BUNDLE: sablock is part of .*app\.js\n.*external/m);
-});
+        // No path of a script, and with a space.
+        'src/our shop/App.vue',
+      );
+    const lineOf = (words) => text.split('\n').findIndex((line) => line.includes(words)) + 1;
+    fs.mkdirSync(path.join(home, folder, 'out'), { recursive: true });
+    write(path.join(folder, 'out', name), text);
+    const { stderr } = await run([...PRELOAD, path.join(folder, 'out', name)]);
+    const lines = firstLines(stderr);
+    assert.match(lines, /^DEADLOCK \(likely\)/m);
+    const place = (what, file = name.replace('.', '\\.')) =>
+      `thread 0 {2}${what} \\(.*${file}:${lineOf(`const ${what}`)}:`;
+    assert.match(lines, new RegExp(`held by {3}${place('getUser')}`));
+    assert.match(lines, new RegExp(`wanted by ${place('refreshToken')}`));
+    assert.match(lines, /^BUNDLE: sablock is part of .*app\.m?js\n.*external/m);
+  });
+}
 
 test("code of new Function and of a worker made of text is the user's", SETTINGS, async () => {
   write(

@@ -4,6 +4,7 @@
 const fs = require('node:fs');
 const { findSourceMap } = require('node:module');
 const path = require('node:path');
+const { fileURLToPath } = require('node:url');
 const { binding } = require('../engine/thread.js');
 
 /** The package's own files, which no report names: those in `lib` and the index, of each copy that is loaded. */
@@ -134,7 +135,15 @@ function capture(below) {
 }
 const captureNothing = () => null;
 
-const FILE = /^file:\/\//;
+/** The path that a file's URL names; other names as they are. */
+function toPath(name) {
+  try {
+    return name.startsWith('file:') ? fileURLToPath(name) : name;
+  } catch {
+    // A URL of another machine, or of another system.
+    return name;
+  }
+}
 const INTERNAL = /^(?:node|ext|bun|internal):/;
 
 /** Eval workers, `node -e` and `vm` name their code; code of `eval` and `new Function` has nothing but its origin. */
@@ -142,7 +151,7 @@ function isOfUser(frame) {
   const file = frame.getFileName?.() ?? undefined;
   if (file === undefined) return frame.isEval?.() === true && !isInPackage(frame.getEvalOrigin?.() ?? '');
   if (typeof file !== 'string' || INTERNAL.test(file) || isInPackage(file)) return false;
-  return BUNDLES.size === 0 || !BUNDLES.get(file.replace(FILE, ''))?.has(frame.getLineNumber());
+  return BUNDLES.size === 0 || !BUNDLES.get(toPath(file))?.has(frame.getLineNumber());
 }
 
 function isInPackage(text) {
@@ -188,7 +197,7 @@ function describe(frame) {
   const line = frame.getLineNumber();
   const entry = file && line ? findSourceMap?.(file)?.findEntry(line - 1, frame.getColumnNumber() - 1) : undefined;
   if (entry?.originalSource === undefined) return text;
-  const source = entry.originalSource.replace(FILE, '');
+  const source = toPath(entry.originalSource);
   const place = `${source}:${entry.originalLine + 1}:${entry.originalColumn + 1}`;
   const name = frame.getFunctionName();
   return name === null ? place : `${name} (${place})`;
