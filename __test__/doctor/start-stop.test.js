@@ -5,11 +5,12 @@ const { test } = require('node:test');
 const sablock = require('../../index.js');
 const { start } = require('../../lib/doctor/index.js');
 const { thread } = require('../../lib/engine/thread.js');
+const { collector } = require('../helpers/collect.js');
 const { about, namedMutexes, sleep, withDoctor } = require('../helpers/doctor.js');
 const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
 
-const { Condition, LockGuard, LockTable, Mutex, Once, RwLock, RwLockGuard, lockAll } = sablock;
+const { Condition, LockGuard, LockTable, Mutex, Once, RwLock, RwLockGuard, lockAll, lockAllAsync } = sablock;
 const QUIET = { stuckMs: Infinity, longHoldMs: Infinity };
 const LOOKING = { stuckMs: Infinity, longHoldMs: 1 };
 const rwlock = new RwLock(new SharedArrayBuffer(8));
@@ -297,3 +298,37 @@ test(
     }),
   ),
 );
+
+for (const [what, take] of Object.entries({
+  'lockAll()': (locks) => lockAll(locks),
+  'lockAllAsync()': (locks) => lockAllAsync(locks),
+  async 'lockAllAsync() that had to wait'(locks) {
+    const first = locks[0].tryAcquire();
+    const waiting = lockAllAsync(locks);
+    first.unlock();
+    await waiting;
+  },
+})) {
+  test(
+    `so is that of ${what}, with each of its locks`,
+    needs('complete collection'),
+    watched(() =>
+      withDoctor({ ...QUIET, leaks: true }, async (doctor) => {
+        const collect = collector();
+        const mutexes = namedMutexes(2, { allowMainThread: true });
+        const others = namedMutexes(2, { allowMainThread: true });
+        await (async function leaves() {
+          await take(mutexes);
+          lockAll(others).unlock();
+        })();
+        const leaks = () => mutexes.map((mutex) => about(doctor.report().leaks, mutex));
+        while (leaks().some(({ length }) => length === 0)) {
+          collect();
+          await sleep(1);
+        }
+        for (const [{ place }] of leaks()) assert.match(place.stack[0], /start-stop\.test\.js/);
+        for (const mutex of others) assert.deepEqual(about(doctor.report().leaks, mutex), []);
+      }),
+    ),
+  );
+}

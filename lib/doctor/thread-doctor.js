@@ -289,6 +289,11 @@ class ThreadDoctor {
     this.#leaks?.register(guard, hold);
   }
 
+  /** The object that gives back what was granted by this list; to a verb of it, each lock is one that has no guard. */
+  gaveAll(guard, words) {
+    for (const hold of this.waits.granted.get(words) ?? []) this.#leaks?.register(guard, hold);
+  }
+
   /** The hold that `giver` gives back: a guard its own, a lock the last one that has none. */
   heldBy(giver, address, isExclusive) {
     return this.holdOf.get(giver) ?? this.holds.findRaw(address, isExclusive) ?? null;

@@ -149,6 +149,15 @@ const KINDS = {
     };
   },
 
+  /** Makes the guard of several that were taken together. */
+  guard(doctor, original, _details, wordsOf) {
+    return (self, args) => {
+      const guard = Reflect.apply(original, self, args);
+      quietly(() => doctor.gaveAll(guard, wordsOf(self)));
+      return guard;
+    };
+  },
+
   /** Runs a function that holds; `at` is where that is, and its options come next. */
   run(doctor, original, { how, at = 0, isSync = false }, wordOf) {
     return (self, args, method) => {
@@ -255,6 +264,7 @@ const VERBS = {
   LockGuard: { unlock: ['release', {}] },
   RwLockGuard: { unlock: ['release', {}], ...changes },
   RwLock: changes,
+  LockList: { take: ['guard', {}] },
   LockTable: {
     lock: ['take', row],
     tryLock: ['take', { ...row, isTry: true }],

@@ -45,7 +45,7 @@ class Waits {
   /** The wait that is being granted. */
   granting = null;
   /** The holds that a call was granted last, by the word that it was for, or by its list of words. */
-  #granted = new WeakMap();
+  granted = new WeakMap();
   /** The hold that a condition's wait, which is over, is about to lock again, and the package's own wait. */
   #returning = null;
   blocked = new BlockingCalls();
@@ -110,14 +110,14 @@ class Waits {
   }
 
   #resume(hold, word) {
-    this.#granted.set(word, [hold]);
+    this.granted.set(word, [hold]);
     this.#holds.resume(hold);
   }
 
   /** A grant goes back, as when `onAbandoned` throws. */
   givenBack(wordOrWords) {
-    for (const hold of this.#granted.get(wordOrWords) ?? []) this.#holds.end(hold);
-    this.#granted.delete(wordOrWords);
+    for (const hold of this.granted.get(wordOrWords) ?? []) this.#holds.end(hold);
+    this.granted.delete(wordOrWords);
   }
 
   /** The hold that the running call asks for again; undefined if it asks for a new one. */
@@ -272,7 +272,7 @@ class Waits {
     if (this.#holds === null) return;
     const taken = new Set();
     const holds = [];
-    this.#granted.set(words, holds);
+    this.granted.set(words, holds);
     words.forEach((word, index) => {
       const info = this.#locks.ofWord(word);
       if (taken.has(info.address)) return;

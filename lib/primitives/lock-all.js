@@ -29,6 +29,10 @@ function toInner(lock) {
 
 /** The locks that somebody wants together. */
 class LockList {
+  static {
+    thread.addClass('LockList', LockList, (list) => list.words);
+  }
+
   /** As they were named: `read` and `write` of an RwLock are two. */
   locks = [];
   /** The objects that they are of: the mutex itself, or the RwLock. */

@@ -42,7 +42,7 @@ export interface DoctorOptions {
    */
   trace?: boolean | undefined;
   /**
-   * Whether to look for guards that are garbage-collected while they hold.
+   * Whether to look for guards that are garbage-collected while they hold. Held locks of names are not: they stay until they are unlocked.
    *
    * @default false
    */
