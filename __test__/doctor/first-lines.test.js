@@ -225,7 +225,7 @@ test('a second install of the package is watched too, and its files are none of 
   assert.match(lines, /WAITING: Latch "rest".*\n {4}wanted by thread 0 {2}waitForRest \(.*nests\.js:8:/);
 });
 
-/** What the bundle of an ES module has above it, as docs/guides/bundling.md says. */
+/** The lines above the bundle of an ES module, as docs/guides/bundling.md says. */
 const BANNER = `import { createRequire } from 'node:module';
   import { fileURLToPath } from 'node:url';
   const require = createRequire(import.meta.url);
