@@ -51,11 +51,11 @@ const LINES = {
   'src/sync': 394,
   lib: 769,
   'lib/cli': 673,
-  'lib/doctor': 2591,
+  'lib/doctor': 2615,
   'lib/engine': 1685,
   'lib/load': 271,
   'lib/named': 2248,
-  'lib/primitives': 3474,
+  'lib/primitives': 3478,
   'lib/stores': 4282,
 };
 
