@@ -41,7 +41,7 @@ const BELOW = {
 const LINES = {
   src: 563,
   'src/agents': 315,
-  'src/clients': 2055,
+  'src/clients': 2059,
   'src/desk': 356,
   'src/doctor': 2688,
   'src/engine': 5695,

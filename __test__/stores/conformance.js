@@ -375,6 +375,40 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
     assert.equal(last.unlock(), true);
   });
 
+  test('a thread that ends with a lock, alone with its store, gives it back at once, marked', busyEnds, async (t) => {
+    const there = await borrowMachine(t);
+    await openThere(there);
+    const rounds = 8;
+    const marks = await there.do(
+      async (mine, path, store, rounds) => {
+        const { Worker } = mine.require('node:worker_threads');
+        // Other settings are another store.
+        const settings = JSON.stringify({ ...mine.settings, connectTimeout: 4998 });
+        const manager = `new (require(${path}).LockManager)({ store: require(${store}).${mine.kind}('${mine.url}', ${settings}) })`;
+        const tell = "require('node:worker_threads').parentPort.postMessage('has')";
+        const marks = [];
+        for (let round = 0; round < rounds; round++) {
+          const worker = new Worker(
+            `${manager}.acquireAsync('ends').then(() => ${tell}); setInterval(() => {}, 1000)`,
+            {
+              eval: true,
+            },
+          );
+          await new Promise((resolve, reject) => worker.once('message', resolve).once('error', reject));
+          await worker.terminate();
+          const lock = await mine.manager.acquireAsync('ends', { timeout: 10_000 });
+          marks.push(lock.abandoned);
+          lock.markConsistent();
+          lock.unlock();
+        }
+        return marks;
+      },
+      ...['../..', `../../lib/stores/${kind}.js`].map((file) => JSON.stringify(require.resolve(file))),
+      rounds,
+    );
+    assert.deepEqual(marks, Array(rounds).fill(true));
+  });
+
   test(
     'of a process that is killed while it waits for the next of several names, those it has are marked',
     options,

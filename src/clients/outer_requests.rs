@@ -1,5 +1,6 @@
 //! The requests of a thread for what is kept outside of its process, and what it has of them (see `outer.rs`).
 
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -230,6 +231,9 @@ impl OuterRequests {
 
     /// The thread has ended; its waits are gone, and what was returned last was refused.
     pub(super) fn end(&mut self) {
-        self.holds.drain().for_each(|(_, held)| held.end());
+        // The last ones first: with that of its store, which came before, nothing of a store can be given back any more.
+        let mut holds: Vec<_> = self.holds.drain().collect();
+        holds.sort_unstable_by_key(|(number, _)| Reverse(*number));
+        holds.into_iter().for_each(|(_, held)| held.end());
     }
 }
