@@ -100,8 +100,10 @@ function describeCycle(place, cycle, kinds) {
     );
   }
   const steps = cycle.map((wait, index) => {
-    const holder = cycle[(index + 1) % cycle.length].threadId;
-    return `thread ${wait.threadId} waits for ${describe(index === 0 ? place : { ...wait, kind: kinds[index]?.toLowerCase() ?? 'lock' })}, held by thread ${holder}`;
+    // A long one has only its first steps here.
+    const isCut = kinds.length > cycle.length && index === cycle.length - 1;
+    const holder = isCut ? 'another, and so on' : `thread ${cycle[(index + 1) % cycle.length].threadId}`;
+    return `thread ${wait.threadId} waits for ${describe(index === 0 ? place : { ...wait, kind: kinds[index]?.toLowerCase() ?? 'lock' })}, held by ${holder}`;
   });
   return (
     `Deadlock: ${steps.join('; ')}. None of these threads can go on, so thread ${threadId} gave up its wait. ` +

@@ -49,7 +49,7 @@ const LINES = {
   'src/node': 3965,
   'src/primitives': 1516,
   'src/sync': 394,
-  lib: 769,
+  lib: 771,
   'lib/cli': 673,
   'lib/doctor': 2615,
   'lib/engine': 1685,

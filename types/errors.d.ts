@@ -51,7 +51,7 @@ export class DeadlockError extends Error {
   readonly code: 'ERR_LOCK_DEADLOCK';
   /**
    * The threads of the cycle: each waits for a lock that the next one holds, the last for one that the first holds. Of more than
-   * 128 threads, the first 128.
+   * 28 threads, the first 28.
    */
   readonly cycle: ReadonlyArray<{
     /** The `threadId` of the thread that waits. */

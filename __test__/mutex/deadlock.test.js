@@ -179,6 +179,7 @@ test(
     const steps = error.message.matchAll(/thread (\d+)/gi);
     const told = new Set(Array.from(steps, ([, threadId]) => Number(threadId)));
     assert.equal(told.size, 28, error.message);
+    assert.match(error.message, /, held by another, and so on\. None/);
     assert.ok([...told].every((threadId) => workers.some((worker) => worker.threadId === threadId)));
   }),
 );

@@ -61,7 +61,7 @@ pub enum Field {
 }
 
 /// The record has room for so many steps of a cycle; of a longer one it has the first.
-const STEPS: usize = 128;
+const STEPS: usize = 28;
 
 /// The number of its numbers.
 #[napi]
