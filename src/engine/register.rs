@@ -22,11 +22,10 @@ impl Engine {
         drop(contents);
         let mut registers = self.registers.lock();
         let places = registers.entry(slot.agent).or_default();
-        match places.iter_mut().find(|(_, other)| other.address() == place.address()) {
-            Some(_) if fault!(RegisterKeepsFormerPrimitive) => {}
-            Some(entry) => *entry = (primitive, place),
-            None => places.push((primitive, place)),
+        if places.contains_key(&place.address()) && fault!(RegisterKeepsFormerPrimitive) {
+            return;
         }
+        places.insert(place.address(), (primitive, place));
     }
 
     /// Gives up the slot of `agent` for a primitive; false if it is in use.
@@ -39,7 +38,7 @@ impl Engine {
         contents.take_slot(place.address(), agent);
         drop(contents);
         if let Some(places) = self.registers.lock().get_mut(&agent) {
-            places.retain(|(_, other)| other.address() != place.address());
+            places.remove(&place.address());
         }
         true
     }
@@ -100,7 +99,7 @@ impl Engine {
     /// An agent has ended: what its register says goes back, and others get in.
     pub(super) fn give_back_holds(&self, agent: AgentId) {
         let places = self.registers.lock().remove(&agent).unwrap_or_default();
-        for (primitive, place) in places {
+        for (primitive, place) in places.into_values() {
             let Ok(mut section) = self.open(primitive, place) else {
                 // Overwritten: nobody can say what its holds are worth.
                 self.contents(primitive.space(), place.address()).take_slot(place.address(), agent);

@@ -1,5 +1,6 @@
 //! The wait table: the queues of all primitives of the process, keyed by address, in buckets with a lock each.
 
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
@@ -29,8 +30,8 @@ pub struct Engine {
     pub(crate) patience: Patience,
     /// Generations of leases and serials of waits.
     serials: AtomicU64,
-    /// The places for which each agent has slots.
-    pub(crate) registers: Mutex<FxHashMap<AgentId, Vec<Registered>>>,
+    /// The places for which each agent has slots, by their addresses.
+    pub(crate) registers: Mutex<FxHashMap<AgentId, BTreeMap<usize, Registered>>>,
     /// The number of ended holds in all buckets.
     pub(super) ended: AtomicU32,
     /// Held while a deadlock is looked for, so that one thread only reports it; and while the clock ends a wait, which must not be
