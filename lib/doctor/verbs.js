@@ -18,8 +18,13 @@ const EXCLUSIVE = {
 const registered = (askOf) => ({
   isExclusive: false,
   count(word) {
-    const [raw, guarded] = slotFor(word, askOf(word));
-    return raw + guarded;
+    try {
+      const [raw, guarded] = slotFor(word, askOf(word));
+      return raw + guarded;
+    } catch {
+      // The memory is that of something else which is held: the verb itself says so.
+      return 0;
+    }
   },
 });
 const READ = registered(() => Ask.Read);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::holds::{HeldBy, HoldSerial};
-use super::state::Knowledge;
+use super::state::{Knowledge, note};
 use super::waits::{Deadlock, TrackedWait, WaitNumber, WaitStep, Watched};
 use crate::agents::ThreadId;
 use crate::sync;
@@ -43,18 +43,19 @@ impl Knowledge {
     fn note_deadlock(&mut self, number: WaitNumber, permits: &PermitHolders, age: Option<Duration>) -> Option<usize> {
         let scene = Scene::new(self, permits, age);
         let circle = scene.circle(number, &scene.never_ending())?;
-        Some(self.note_circle(circle, age.is_none()))
+        Some(self.note_circle(circle, age.is_none()).0)
     }
 
-    fn note_circle(&mut self, waits: Vec<WaitStep>, is_certain: bool) -> usize {
+    /// Notes a deadlock. Returns its place in the list, and whether it is a new one.
+    fn note_circle(&mut self, waits: Vec<WaitStep>, is_certain: bool) -> (usize, bool) {
         let deadlock = Deadlock { is_certain, waits, is_reported: false };
         let key = deadlock.key();
         if let Some(index) = self.deadlocks.iter().position(|other| other.key() == key) {
             self.deadlocks[index].is_certain |= is_certain;
-            return index;
+            return (index, false);
         }
-        self.deadlocks.push(deadlock);
-        self.deadlocks.len() - 1
+        note(&mut self.deadlocks, deadlock);
+        (self.deadlocks.len() - 1, true)
     }
 
     /// Looks for deadlocks among waits that have lasted for long. Returns whether there was a new one.
@@ -66,11 +67,11 @@ impl Knowledge {
         let scene = Scene::new(self, permits, Some(age));
         let stuck = scene.never_ending();
         let circles: Vec<_> = stuck.iter().filter_map(|number| scene.circle(*number, &stuck)).collect();
-        let known = self.deadlocks.len();
+        let mut is_news = false;
         for circle in circles {
-            self.note_circle(circle, false);
+            is_news |= self.note_circle(circle, false).1;
         }
-        self.deadlocks.len() > known
+        is_news
     }
 }
 

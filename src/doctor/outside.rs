@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::names::LockId;
-use super::state::Knowledge;
+use super::state::{Knowledge, note};
 use super::waits::{Outside, Stuck, Watched};
 use crate::clients::is_of_store;
 use crate::sync;
@@ -46,7 +46,7 @@ impl Knowledge {
                 waits.sort_by_key(|(number, _)| **number);
                 let waiters = waits.into_iter().map(|(_, wait)| (wait.thread, wait.site)).collect();
                 let outside = Some(holder.unwrap_or_default());
-                self.stuck.push(Stuck { lock, holders: Vec::new(), outside, waiters });
+                note(&mut self.stuck, Stuck { lock, holders: Vec::new(), outside, waiters });
             }
             watched.insert(lock, seen);
         }

@@ -14,6 +14,17 @@ use super::waits::{Deadlock, Outside, Stuck, TrackedWait, WaitNumber, Watched};
 use crate::agents::ThreadId;
 use crate::sync::{self, Mutex};
 
+/// The number of findings of one kind that are kept, the last ones: a program may have the same fault again and again.
+const MOST_FINDINGS: usize = 1_000;
+
+/// Notes a finding.
+pub(super) fn note<T>(findings: &mut Vec<T>, finding: T) {
+    if findings.len() >= MOST_FINDINGS {
+        findings.remove(0);
+    }
+    findings.push(finding);
+}
+
 /// The options of the first thread that starts the doctor; the rest of the process follows.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Options {
@@ -130,7 +141,7 @@ impl Knowledge {
                 continue;
             }
             let held = sync::since(hold.since);
-            self.never_released.push(SuspectHold { is_terminated, ..hold.ended(thread, held) });
+            note(&mut self.never_released, SuspectHold { is_terminated, ..hold.ended(thread, held) });
         }
     }
 
@@ -205,7 +216,8 @@ impl Knowledge {
 
     /// A guard was collected while it held.
     pub fn note_leak(&mut self, lock: LockId, thread: ThreadId, site: SiteId) {
-        self.leaks.push(SuspectHold { lock, place: (thread, site), held: Duration::ZERO, is_terminated: false });
+        let hold = SuspectHold { lock, place: (thread, site), held: Duration::ZERO, is_terminated: false };
+        note(&mut self.leaks, hold);
     }
 
     /// A wait begins; returns its number.
@@ -293,6 +305,15 @@ mod tests {
             let Watched { since: then, is_reported, .. } = state.watched[&64];
             assert_eq!((then == since, is_reported), (!is_granted, !is_granted), "granted: {is_granted}");
         }
+    }
+
+    #[test]
+    fn of_findings_the_last_ones_are_kept() {
+        let mut findings = Vec::new();
+        for finding in 0..=MOST_FINDINGS {
+            note(&mut findings, finding);
+        }
+        assert_eq!((findings.len(), findings[0]), (MOST_FINDINGS, 1));
     }
 
     #[test]

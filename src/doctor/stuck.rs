@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::deadlock::PermitHolders;
 use super::holds::SuspectHold;
 use super::names::{Lock, LockId, ThreadSite, text_of};
-use super::state::Knowledge;
+use super::state::{Knowledge, note};
 use super::waits::{Stuck, TrackedWait, Watched};
 use crate::agents::ThreadId;
 use crate::clients::QueuedName;
@@ -74,7 +74,7 @@ impl Knowledge {
                 watched.is_reported = true;
                 is_stuck = true;
                 let stuck = self.describe(&lock);
-                self.stuck.push(stuck);
+                note(&mut self.stuck, stuck);
             }
             self.watched.insert(address, watched);
         }
@@ -103,7 +103,7 @@ impl Knowledge {
                 let lock = self.names.lock(Lock { name: known, kind, byte_offset: None, address: space as usize });
                 let holders = self.holders_of(lock, holders.iter().map(|holder| holder.thread));
                 let waiters = self.places(waiters.iter().map(|waiter| waiter.thread), |wait| wait.lock == lock);
-                self.stuck.push(Stuck { lock, holders, outside: None, waiters });
+                note(&mut self.stuck, Stuck { lock, holders, outside: None, waiters });
             }
             self.stuck_names.insert(key);
         }

@@ -12,8 +12,8 @@
  */
 
 /**
- * The options of the doctor: what it looks for, and when it speaks. The first thread of the process that starts it decides the
- * last three.
+ * The options of the doctor: what it looks for, and when it speaks. The first thread of the process that starts it decides
+ * `longHoldMs`, `stuckMs` and `likelyMs`, and whether the report has contention and a trace; the rest is that of each thread.
  */
 export interface DoctorOptions {
   /**
@@ -233,7 +233,10 @@ export interface OutsideHolder {
   heldMs: number | null;
 }
 
-/** The report: what the doctor has found in the process since it was started. Plain data. */
+/**
+ * The report: what the doctor has found in the process since it was started. Plain data. Of deadlocks, stuck locks, leaks and holds
+ * that are never released, the last 1,000 of each are kept.
+ */
 export interface DoctorReport {
   /** Cycles of locks that were held while the next was locked: orders that can deadlock. */
   lockOrder: LockCycle[];
