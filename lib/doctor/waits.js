@@ -256,7 +256,7 @@ class Waits {
         const seen = this.#beginCall('lockAll', args, thread.record[Token]);
         seen.sighting = sighting;
         if (sighting !== null) seen.awaited = (serials) => sighting.confirm(serials);
-      } else if (isGranted(status)) this.#tookAll(args, site, sighting);
+      } else if (isGranted(status) && args.length > 0) this.#tookAll(args, site, sighting);
     });
     return status;
   }
