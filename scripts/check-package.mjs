@@ -57,7 +57,7 @@ const CODE = /^```.*?^```$/gms;
 /** The programs of a user in TypeScript. */
 const PROGRAMS = ['program', 'entries'];
 const BINDING_FILES = 'LICENSE README.md THIRD-PARTY-LICENSES package.json';
-const MAX_MAIN = 275e3;
+const MAX_MAIN = 285e3;
 const MAX_BINARY = 2.1e6;
 
 const folder = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-check-')));
