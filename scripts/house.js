@@ -43,7 +43,7 @@ const LINES = {
   'src/agents': 315,
   'src/clients': 2059,
   'src/desk': 356,
-  'src/doctor': 2701,
+  'src/doctor': 2711,
   'src/engine': 5695,
   'src/files': 3328,
   'src/node': 3965,

@@ -52,6 +52,8 @@ impl Knowledge {
             self.order.forget(|lock| unused.contains(&lock) && self.names.is_past(lock));
             self.drop_unused(&Vec::from_iter(unused));
         }
+        // It may have stopped before: what it kept in mind then is among this.
+        self.left.retain(|(_, other)| *other != thread);
         self.left.extend(self.names.kept_by(thread).into_iter().map(|lock| (lock, thread)));
     }
 }
@@ -143,6 +145,19 @@ mod tests {
         assert_eq!(counts.iter().sum::<u64>(), MOST_LEFT as u64 + 2, "no wait is lost");
         assert_eq!(counts.len(), 2);
         assert_eq!(state.left, []);
+    }
+
+    #[test]
+    fn a_thread_that_stops_again_and_again_leaves_what_it_keeps_in_mind_once() {
+        let mut state = Knowledge::default();
+        let lock = contended(&mut state, THREAD, 8);
+        for _ in 0..3 {
+            state.detach(THREAD, false);
+        }
+        assert_eq!(state.left, [(lock, THREAD)]);
+        let again = contended(&mut state, THREAD, 8);
+        state.detach(THREAD, false);
+        assert_eq!((again, state.left.as_slice()), (lock, &[(lock, THREAD); 2][..]));
     }
 
     #[test]

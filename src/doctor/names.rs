@@ -146,10 +146,15 @@ impl Interned {
 
     /// A thread keeps no memory any more. Where it was the last, another lock may come to the same address, with a number of its own.
     pub fn leave_memory(&mut self, thread: ThreadId) {
-        for known in self.locks.iter_mut().flatten() {
+        for (index, known) in self.locks.iter_mut().enumerate() {
+            let Some(known) = known else { continue };
             let Some(at) = known.keepers.iter().position(|keeper| *keeper == thread) else { continue };
             known.keepers.swap_remove(at);
-            if known.keepers.is_empty() && known.lock.is_memory_alone() {
+            let is_it = |id: &LockId| (*id as usize) == index;
+            if known.keepers.is_empty()
+                && known.lock.is_memory_alone()
+                && self.lock_ids.get(&known.lock).is_some_and(is_it)
+            {
                 self.lock_ids.remove(&known.lock);
             }
         }
@@ -250,6 +255,9 @@ mod tests {
         assert_eq!(names.kept_by(3), [before], "whoever has it in mind goes on with it");
         let next = names.lock(lock(None, 8));
         assert_ne!((next, names.node(next)), (before, names.node(before)));
+        // One who has it in mind may note an order still.
+        names.keep_memory(before, 3);
+        names.leave_memory(3);
         names.drop_lock(before);
         assert_eq!((names.lock(lock(None, 8)), names.is_past(next)), (next, false));
     }

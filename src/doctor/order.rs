@@ -13,6 +13,9 @@ const MOST_CYCLES: usize = 100;
 /// The steps that are tried on the ways around gates, of which there may be exponentially many.
 const MOST_TRIES: usize = 100_000;
 
+/// The locks of such a way at most: it is looked for by calls inside of each other.
+const LONGEST_WAY: usize = 32;
+
 /// The number of sightings of one edge that differ in what else was held.
 const MOST_SIGHTINGS: usize = 16;
 
@@ -164,7 +167,7 @@ impl LockOrder {
     ) -> bool {
         let pair = (nodes[nodes.len() - 1], next);
         for edge in self.edges.get(&pair).into_iter().flatten() {
-            if *tries == 0 || chosen.iter().any(|other| other.shares_gate(edge)) {
+            if *tries == 0 || nodes.len() > LONGEST_WAY || chosen.iter().any(|other| other.shares_gate(edge)) {
                 continue;
             }
             *tries -= 1;
@@ -295,6 +298,21 @@ mod tests {
         assert_eq!(order.cycles().iter().map(nodes).collect::<Vec<_>>(), [[1, 2, 3]]);
         order.add(1, 3, edge(1, 3, &[]));
         assert_eq!(order.cycles().iter().map(nodes).collect::<Vec<_>>(), [vec![1, 2, 3], vec![1, 3]]);
+    }
+
+    #[test]
+    fn a_long_way_between_gated_pairs_is_no_cycle_and_not_followed_to_its_end() {
+        let mut order = LockOrder::default();
+        let last = 2_000;
+        for node in 1..last {
+            order.add(node, node + 1, edge(node, node + 1, &[]));
+        }
+        for (from, to, gate) in [(0, 1, 9_001), (1, 0, 9_001), (last, last + 1, 9_002), (last + 1, last, 9_002)] {
+            order.add(from, to, edge(from, to, &[gate]));
+        }
+        let look = move || assert!(order.cycles().is_empty());
+        let thread = std::thread::Builder::new().stack_size(128 << 10).spawn(look);
+        assert!(thread.is_ok_and(|thread| thread.join().is_ok()));
     }
 
     #[test]

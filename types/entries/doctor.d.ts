@@ -18,7 +18,8 @@
 export interface DoctorOptions {
   /**
    * Whether to look for locks that are locked in different orders, which can deadlock although they have not yet. What code locks
-   * while it holds more than 64 locks is left out.
+   * while it holds more than 64 locks is left out. Locks without a name are known by their memory: a thread keeps 256 MB of buffers for
+   * that, and its orders end with it unless another thread has locked them so, too.
    *
    * @default true
    */
