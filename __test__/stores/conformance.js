@@ -67,6 +67,13 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
     assert.equal(await machines[1].do(unlock, 'one'), true);
   });
 
+  test('each store counts its own', options, async (t) => {
+    // Other settings are another store.
+    const [one, other] = [open(t), open(t, { connectTimeout: 4997 })];
+    (await one.acquireAsync('counted')).unlock();
+    assert.deepEqual([(await one.stats()).grants, (await other.stats()).grants], [1, 0]);
+  });
+
   test('who holds elsewhere is in the message of a timeout, of each request of the process', options, async (t) => {
     const [here, there] = [open(t, {}, undefined, { allowMainThread: true }), await borrowMachine(t)];
     await openThere(there);

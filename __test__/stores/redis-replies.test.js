@@ -4,6 +4,7 @@ const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { LockManager } = require('../..');
 const { redis } = require('../../lib/stores/redis.js');
+const { refusalOf } = require('../../lib/stores/redis/client.js');
 const { startProxy } = require('../helpers/proxy.js');
 const { freePort, hasRedis, startRedis } = require('../helpers/servers.js');
 const { messagesOf, seen } = require('../helpers/stores.js');
@@ -11,6 +12,34 @@ const { messagesOf, seen } = require('../helpers/stores.js');
 const options = { timeout: 60_000, skip: hasRedis ? false : 'redis-server is not installed' };
 /** Longer than any of it lasts; what is held is renewed all the time. */
 const SETTINGS = { lease: 60_000, renew: 50 };
+
+/** Replies, as the sources of Redis have them, and whether the server serves later, never, or has said something else. */
+const WORDS = [
+  ['BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.', 'later'],
+  ['CLUSTERDOWN The cluster is down', 'later'],
+  ['LOADING Redis is loading the dataset in memory', 'later'],
+  ["MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.", 'later'],
+  ['MISCONF Redis is configured to save RDB snapshots, but it is currently unable to persist to disk.', 'later'],
+  ['NOREPLICAS Not enough good replicas to write.', 'later'],
+  ["OOM command not allowed when used memory > 'maxmemory'.", 'later'],
+  ["READONLY You can't write against a read only replica.", 'later'],
+  ['TRYAGAIN Multiple keys request during rehashing of slot', 'later'],
+  ['MOVED 3999 127.0.0.1:6381', 'never'],
+  ['NOAUTH Authentication required.', 'never'],
+  ['WRONGPASS invalid username-password pair or user is disabled.', 'never'],
+  ["NOPERM User default has no permissions to run the 'eval' command", 'never'],
+  ["ERR unknown command 'EVALSHA', with args beginning with: ", 'never'],
+  ['NOSCRIPT No matching script. Please use EVAL.', 'else'],
+  ['WRONGTYPE Operation against a key holding the wrong kind of value', 'else'],
+];
+
+test('a reply that is no answer says whether the server serves later, or never', () => {
+  for (const [text, expected] of WORDS) {
+    const error = refusalOf(new Error(text));
+    const when = error?.isFinal === true ? 'never' : 'later';
+    assert.equal(error === null ? 'else' : when, expected, text);
+  }
+});
 
 /** By the word of the reply: further arguments of the server, and how it begins and ends to say so. */
 const REPLIES = {
