@@ -51,7 +51,7 @@ const LINES = {
   'src/sync': 394,
   lib: 771,
   'lib/cli': 673,
-  'lib/doctor': 2620,
+  'lib/doctor': 2622,
   'lib/engine': 1685,
   'lib/load': 271,
   'lib/named': 2248,

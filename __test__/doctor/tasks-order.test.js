@@ -3,10 +3,11 @@
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
+const { inspect } = require('node:util');
 const { createLocks, inside } = require('../helpers/doctor.js');
 const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
-const { Mutex } = require('../../index.js');
+const { Mutex, locks } = require('../../index.js');
 const { start } = require('../../lib/doctor/index.js');
 
 const turn = () => new Promise((resolve) => setTimeout(resolve, 1));
@@ -45,6 +46,32 @@ order('two locks in both orders, one after the other, are a cycle', ['ab'], 2, a
   await inside(a, b);
   await inside(b, a);
 });
+
+/** Options that end no wait. */
+const ENDLESS = [
+  { ifAvailable: false },
+  { steal: false },
+  { timeout: Infinity },
+  { timeout: Number.NaN },
+  { timeout: undefined, signal: undefined },
+];
+
+for (const options of ENDLESS) {
+  const text = inspect(options);
+  test(
+    `names in both orders are a cycle, with ${text}`,
+    needs('async frames'),
+    watched(async () => {
+      const [a, b] = ['a', 'b'].map((letter) => `${letter} with ${text}`);
+      const inside = (outer, inner) => locks.request(outer, options, () => locks.request(inner, options, () => {}));
+      const cycles = await cyclesOf('a with', async () => {
+        await inside(a, b);
+        await inside(b, a);
+      });
+      assert.deepEqual(cycles, [[a, b]]);
+    }),
+  );
+}
 
 order('three locks in a circle are a cycle, though no two are in both orders', ['abc'], 3, async (a, b, c) => {
   await inside(a, b);

@@ -40,18 +40,20 @@ class Options {
 
   /** In the place of an argument: the original reads of it what it reads, and refuses what is none of options, which a proxy would hide. */
   #of(value) {
-    if (typeof value === 'number') this.isEndless = value === Infinity;
+    if (typeof value === 'number') this.isEndless = FOR_EVER.has(value);
     if (typeof value !== 'object' || value === null || !isOptions(value)) return value;
     return new Proxy(value, {
       get: (target, key) => {
         const read = Reflect.get(target, key, target);
-        if (ENDS.has(key) && read !== undefined && read !== Infinity && read !== false) this.isEndless = false;
+        if (ENDS.has(key) && !FOR_EVER.has(read)) this.isEndless = false;
         return read;
       },
     });
   }
 }
 const ENDS = new Set(['timeout', 'signal', 'ifAvailable', 'steal']);
+/** The values of these with which nothing does. */
+const FOR_EVER = new Set([undefined, false, Infinity, NaN]);
 
 /** Calls `got` with what the promise of a wait that is being granted is fulfilled with, or `gaveBack`, before anybody else learns of it. */
 function whenSettled({ wait }, got, gaveBack) {
