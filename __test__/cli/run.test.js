@@ -146,40 +146,43 @@ test(
   },
 );
 
-test(
-  'run inside what a killed run has left is refused at once, and lets in who comes when that has ended',
-  SETTINGS,
-  async (t) => {
-    const directory = createFolder(t);
-    const inner = [CLI, ...run(directory, 'orphan'), '--', 'echo', 'inside'];
-    // Waits until its run was killed, then runs another.
-    const source = `
+for (const between of ['', ', inside of another run,']) {
+  test(
+    `run inside what a killed run has left${between} is refused at once, and lets in who comes when that has ended`,
+    SETTINGS,
+    async (t) => {
+      const directory = createFolder(t);
+      const around = between === '' ? [] : [CLI, ...run(directory, 'another'), '--', process.execPath];
+      const inner = [...around, CLI, ...run(directory, 'orphan'), '--', 'echo', 'inside'];
+      // Waits until its run was killed, then runs another.
+      const source = `
     const { spawnSync } = require('node:child_process');
     process.stdout.write('ready');
     process.stdin.resume().on('end', () => {
       const { status, stdout, stderr } = spawnSync(process.execPath, ${JSON.stringify(inner)}, { encoding: 'utf8', timeout: 30_000 });
       process.stdout.write(JSON.stringify({ status, stdout, stderr, variable: process.env.SABLOCK_RUN }));
     });`;
-    const outer = start(t, [...run(directory, 'orphan'), '--', ...js(source)]);
-    await new Promise((resolve) => outer.child.stdout.once('data', resolve));
-    const exited = new Promise((resolve) => outer.child.once('exit', resolve));
-    outer.child.kill('SIGKILL');
-    await exited;
-    outer.child.stdin.end();
-    const { stdout } = await outer.ended;
-    const result = JSON.parse(stdout.slice('ready'.length));
-    assert.deepEqual([result.status, result.stdout], [1, '']);
-    assert.match(
-      result.stderr,
-      /^sablock: 'orphan' is held by what a sablock run \(process \d+\) that was killed has left/,
-    );
-    // A daemon keeps the variable for ever: once nothing holds the lock any more, that refuses nothing.
-    const after = sablock([...run(directory, 'orphan'), '--', 'echo', 'in'], {
-      SABLOCK_RUN: result.variable,
-    });
-    assert.deepEqual([after.status, after.stdout], [0, 'in\n']);
-  },
-);
+      const outer = start(t, [...run(directory, 'orphan'), '--', ...js(source)]);
+      await new Promise((resolve) => outer.child.stdout.once('data', resolve));
+      const exited = new Promise((resolve) => outer.child.once('exit', resolve));
+      outer.child.kill('SIGKILL');
+      await exited;
+      outer.child.stdin.end();
+      const { stdout } = await outer.ended;
+      const result = JSON.parse(stdout.slice('ready'.length));
+      assert.deepEqual([result.status, result.stdout], [1, '']);
+      assert.match(
+        result.stderr,
+        /^sablock: 'orphan' is held by what a sablock run \(process \d+\) that was killed has left/,
+      );
+      // A daemon keeps the variable for ever: once nothing holds the lock any more, that refuses nothing.
+      const after = sablock([...run(directory, 'orphan'), '--', 'echo', 'in'], {
+        SABLOCK_RUN: result.variable,
+      });
+      assert.deepEqual([after.status, after.stdout], [0, 'in\n']);
+    },
+  );
+}
 
 const TIMED_OUT = /^sablock: .* timed out after 50 ms/;
 
