@@ -4,8 +4,10 @@ const { typeOf } = require('../engine/names.js');
 const { threadId } = require('node:worker_threads');
 const { binding } = require('../engine/thread.js');
 
-/** The buffers of locks without names that are in the graph stay: their addresses must not be used again. At most so many, and none
- * beyond so many bytes: a large one alone stays. */
+/**
+ * The buffers of locks without names that are in the graph stay: their addresses must not be used again. At most so many, and none
+ * beyond so many bytes: a large one alone stays.
+ */
 const MOST_KEPT = 10_000;
 const MOST_BYTES = 2 ** 28;
 /** The number of names that are known at once. */

@@ -38,8 +38,8 @@ impl Knowledge {
         Some(self.deadlock_json(deadlock, was_reported, is_newest))
     }
 
-    /// Notes the deadlock that a wait is in: a likely one of waits of this age, or a certain one of blocked threads. Returns its place in the
-    /// list.
+    /// Notes the deadlock that a wait is in: a likely one of waits of this age, or a certain one of blocked threads. Returns its place
+    /// in the list.
     fn note_deadlock(&mut self, number: WaitNumber, permits: &PermitHolders, age: Option<Duration>) -> Option<usize> {
         let scene = Scene::new(self, permits, age);
         let circle = scene.circle(number, &scene.never_ending())?;

@@ -15,17 +15,17 @@ impl Knowledge {
     /// delay of those without namesakes becomes that of one class.
     pub fn forget(&mut self, thread: ThreadId, locks: &[LockId]) {
         let unused: Vec<LockId> = locks.iter().copied().filter(|lock| self.names.leave(*lock, thread)).collect();
-        self.drop_unused(&unused);
+        self.drop_unused(unused);
     }
 
-    fn drop_unused(&mut self, unused: &[LockId]) {
+    fn drop_unused(&mut self, unused: impl IntoIterator<Item = LockId>) {
         let used: FxHashSet<LockId> = self.used_locks();
-        for lock in unused.iter().filter(|lock| !used.contains(lock)) {
-            if self.names.is_alone(*lock) {
+        for lock in unused.into_iter().filter(|lock| !used.contains(lock)) {
+            if self.names.is_alone(lock) {
                 let others = self.names.others();
-                self.contention.fold(self.names.node(*lock), self.names.node(others), others);
+                self.contention.fold(self.names.node(lock), self.names.node(others), others);
             }
-            self.names.drop_lock(*lock);
+            self.names.drop_lock(lock);
         }
     }
 
@@ -50,7 +50,7 @@ impl Knowledge {
             let unused: FxHashSet<LockId> =
                 left.filter(|(lock, thread)| self.names.leave(*lock, *thread)).map(|(lock, _)| lock).collect();
             self.order.forget(|lock| unused.contains(&lock) && self.names.is_past(lock));
-            self.drop_unused(&Vec::from_iter(unused));
+            self.drop_unused(unused);
         }
         // It may have stopped before: what it kept in mind then is among this.
         self.left.retain(|(_, other)| *other != thread);

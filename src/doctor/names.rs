@@ -146,16 +146,12 @@ impl Interned {
 
     /// A thread keeps no memory any more. Where it was the last, another lock may come to the same address, with a number of its own.
     pub fn leave_memory(&mut self, thread: ThreadId) {
-        for (index, known) in self.locks.iter_mut().enumerate() {
+        for (id, known) in (0..).zip(&mut self.locks) {
             let Some(known) = known else { continue };
             let Some(at) = known.keepers.iter().position(|keeper| *keeper == thread) else { continue };
             known.keepers.swap_remove(at);
-            let is_it = |id: &LockId| (*id as usize) == index;
-            if known.keepers.is_empty()
-                && known.lock.is_memory_alone()
-                && self.lock_ids.get(&known.lock).is_some_and(is_it)
-            {
-                self.lock_ids.remove(&known.lock);
+            if known.keepers.is_empty() && known.lock.is_memory_alone() {
+                unlist(&mut self.lock_ids, &known.lock, id);
             }
         }
     }
@@ -177,9 +173,7 @@ impl Interned {
     /// Nothing refers to it any more.
     pub fn drop_lock(&mut self, id: LockId) {
         let Some(known) = self.locks.get_mut(id as usize).and_then(Option::take) else { return };
-        if self.lock_ids.get(&known.lock) == Some(&id) {
-            self.lock_ids.remove(&known.lock);
-        }
+        unlist(&mut self.lock_ids, &known.lock, id);
         if known.lock.is_alone() {
             self.nodes.remove(&class_of(&known.lock, id));
         }
@@ -198,6 +192,13 @@ impl Interned {
     /// Its class.
     pub fn node(&self, lock: LockId) -> NodeId {
         self.locks.get(lock as usize).and_then(Option::as_ref).map_or(NodeId::MAX, |known| known.node)
+    }
+}
+
+/// A lock has this number no more, unless there is another at its address by now.
+fn unlist(ids: &mut FxHashMap<Lock, LockId>, lock: &Lock, id: LockId) {
+    if ids.get(lock) == Some(&id) {
+        ids.remove(lock);
     }
 }
 

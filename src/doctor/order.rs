@@ -177,8 +177,8 @@ impl LockOrder {
             }
             nodes.push(next);
             let after = self.after.get(&next).into_iter().flatten();
-            let mut ways = after.filter(|way| alive.contains(way) && !nodes[1..].contains(way)).collect::<Vec<_>>();
-            if ways.drain(..).any(|way| self.way_around(*way, nodes, chosen, alive, tries)) {
+            let ways: Vec<_> = after.filter(|way| alive.contains(way) && !nodes[1..].contains(way)).collect();
+            if ways.into_iter().any(|way| self.way_around(*way, nodes, chosen, alive, tries)) {
                 return true;
             }
             nodes.pop();
