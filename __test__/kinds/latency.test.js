@@ -1,6 +1,7 @@
-// A wake-up that is lost is found by its waiter when a slice of its sleep ends, after 25 ms: no hang, a delay. So most
-// wake-ups take less, where nothing else runs; how long bare ones take here and now is measured beside them: of the same threads, one
-// after the other, since a busy system keeps those waiting that have just run.
+// A wake-up that is lost is found by its waiter when a slice of its sleep ends, after 25 ms: no hang, a delay. One that is lost now and
+// then hangs in `npm run test:long-slices`; where all are lost, none comes in less than most of a slice. So the quickest quarter counts
+// here: a busy system delays any of them, and seldom nearly all. How long bare ones take here and now is measured beside them: of the
+// same threads, one after the other, since a busy system keeps those waiting that have just run.
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
@@ -16,7 +17,7 @@ const MOST_MS = Math.min(limit(5), 20);
 const FACTOR = 3;
 const LOST_MS = 5000;
 
-const median = (values) => values.sort((one, other) => one - other)[values.length >> 1];
+const quartile = (values) => values.sort((one, other) => one - other)[values.length >> 2];
 
 for (const name of names) {
   for (const isAsync of [false, true]) {
@@ -63,7 +64,7 @@ for (const name of names) {
           };
           bare.push(timed(wakeBare, last, before + 1));
         }
-        const [ours, system] = [median(woken), median(bare)];
+        const [ours, system] = [quartile(woken), quartile(bare)];
         t.diagnostic(`${ours.toFixed(3)} ms, bare ${system.toFixed(3)} ms`);
         assert.ok(ours <= Math.max(MOST_MS, FACTOR * system), `${ours} ms, bare ${system} ms`);
       }),
