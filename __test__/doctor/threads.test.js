@@ -345,6 +345,26 @@ test(
   ),
 );
 
+test(
+  'a hold has its place while its thread is busy, though the thread has had more holds in that turn than have theirs read at once',
+  ENDS,
+  watched((_, threads) =>
+    withDoctor({ ...QUIET, longHoldMs: 50 }, async (doctor) => {
+      const mutexes = namedMutexes(2);
+      const worker = startSteps(threads, mutexes);
+      const holders = (mutex) => about(doctor.report().longHolds, mutex).map(({ holder }) => holder);
+      const done = worker.call('holdAfterMany', 100, 0, 1, 2, 3);
+      await threads.raised(0);
+      await threads.until('the core has looked', () => holders(mutexes[1]).length > 0);
+      threads.raise(1);
+      await threads.until('it is long', () => holders(mutexes[0]).length > 0);
+      assert.match(holders(mutexes[0])[0].stack[0], /hold .*doctor-steps\.js/);
+      threads.raise(3);
+      await done;
+    }),
+  ),
+);
+
 /** Longer than a machine that stands still takes from a grant to the end of its function. */
 const LONG_MS = 3000;
 const AWAY_MS = LONG_MS + 200;

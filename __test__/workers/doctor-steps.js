@@ -64,6 +64,12 @@ const steps = {
       await mutexes[second].executeLocked(() => {});
     });
   },
+  /** In one turn: many short holds, one of the second until the flag is raised, and one of the first until the last is. */
+  holdAfterMany(times, first, until, second, last) {
+    for (let time = 0; time < times; time++) mutexes[1].executeLockedSync(() => {});
+    steps.hold(1, first, until);
+    steps.hold(0, second, last);
+  },
   /** Returns for how long, by a clock of its own: at least. */
   holdFor(index, ms) {
     const startedAt = performance.now();
