@@ -9,13 +9,34 @@ const { watched } = require('../helpers/threads.js');
 const LIMIT = 30_000;
 const DONE = [200, { done: true }];
 const TOKEN = [200, { token: 'a token' }];
-const STALE = [401, { code: 16, error: 'etcdserver: invalid auth token' }];
-const NO_USERS = [400, { code: 9, error: 'etcdserver: authentication is not enabled' }];
-const DENIED = [403, { code: 7, error: 'etcdserver: permission denied' }];
-const LATE = [503, { code: 14, error: 'etcdserver: request timed out' }];
-const NO_LEADER = [503, { code: 14, error: 'etcdserver: no leader' }];
 const HALF = [200, { done: true }, 'is cut off'];
-const FULL = [400, { code: 8, error: 'etcdserver: mvcc: database space exceeded' }];
+
+/** Failures as the versions of etcd tell them: the answer of a call, and the object in a stream. */
+const FORMS = {
+  3.4: {
+    failure: (code, message) => ({ error: message, message, code }),
+    inStream: (code, message) => ({ grpc_code: code, http_code: 500, message, http_status: 'Internal Server Error' }),
+  },
+  3.6: {
+    failure: (code, message) => ({ code, message, details: [] }),
+    inStream: (code, message) => ({ code, message, details: [] }),
+  },
+};
+
+const failuresOf = ({ failure }) => ({
+  STALE: [401, failure(16, 'etcdserver: invalid auth token')],
+  OLD: [400, failure(3, 'etcdserver: revision of auth store is old')],
+  NO_USERS: [400, failure(9, 'etcdserver: authentication is not enabled')],
+  DENIED: [403, failure(7, 'etcdserver: permission denied')],
+  LATE: [503, failure(14, 'etcdserver: request timed out')],
+  NO_LEADER: [503, failure(14, 'etcdserver: no leader')],
+  FULL: [400, failure(8, 'etcdserver: mvcc: database space exceeded')],
+});
+
+const inForms = (makeCases) =>
+  Object.entries(FORMS).flatMap(([version, form]) =>
+    Object.entries(makeCases(failuresOf(form))).map(([what, of]) => [version, what, of]),
+  );
 
 /** A member that gives these answers, by path, the last of them for ever; `calls` has what it was asked, and with which token. */
 async function startMember(t, answers) {
@@ -45,43 +66,51 @@ const AUTH = ['auth/authenticate', undefined];
 const CALL = ['kv/txn', 'a token'];
 
 /** By what the members answer a user's calls: what was asked for, and the error. */
-const ASKED = {
+const asked = ({ STALE, OLD, NO_USERS, DENIED, LATE }) => ({
   'nothing special': [[DONE], [TOKEN], [AUTH, CALL]],
   'that the token is over': [[STALE, DONE], [TOKEN], [AUTH, CALL, AUTH, CALL]],
+  'that its rights have changed': [[OLD, DONE], [TOKEN], [AUTH, CALL, AUTH, CALL]],
   'that every token is over': [[STALE], [TOKEN], [AUTH, CALL, AUTH, CALL, AUTH, CALL, AUTH, CALL], { grpc: 16 }],
   'that it has no users': [[DONE], [NO_USERS], [AUTH, ['kv/txn', undefined]]],
   'that the user may not': [[DENIED, DONE], [TOKEN], [AUTH, CALL], { isFinal: true, grpc: 7 }],
   'that it was too late, and may have done it': [[LATE, DONE], [TOKEN], [AUTH, CALL], { isFinal: false, grpc: 14 }],
   'that the password is wrong': [[DONE], [DENIED], [AUTH], { isFinal: true, grpc: 7 }],
-};
+});
 
-for (const [what, [calls, tokens, asked, error]] of Object.entries(ASKED)) {
+for (const [version, what, [calls, tokens, expected, error]] of inForms(asked)) {
   test(
-    `a user's call that is answered ${what} ${error === undefined ? 'is done' : 'fails'}, and is sent no more often than it may be`,
+    `etcd ${version}: a user's call that is answered ${what} ${error === undefined ? 'is done' : 'fails'}, and is sent no more often than it may be`,
     watched(async (t) => {
       const member = await startMember(t, { 'kv/txn': [...calls], 'auth/authenticate': [...tokens] });
       const answer = open(t, [member], USER).call('kv/txn', {}, LIMIT);
       if (error === undefined) assert.deepEqual(await answer, { done: true });
       else await assert.rejects(answer, { code: 'ERR_LOCK_STORE', ...error });
-      assert.deepEqual(member.calls, asked);
+      assert.deepEqual(member.calls, expected);
     }),
   );
 }
 
 /** By what the first of two members answers: whether the call is done by the other, whether the next one goes there, and the error. */
-const PASSED = {
+const passed = ({ NO_LEADER, LATE, DENIED, FULL }) => ({
   'that it has no leader': [NO_LEADER, true, true],
   'that it was too late': [LATE, false, true, { isFinal: false, message: /request timed out/ }],
   'what a proxy says': [[502, '<html>'], false, true, { isFinal: false, message: /no etcd.*502/ }],
+  'what a proxy says in JSON': [
+    [503, { message: 'no upstream' }],
+    false,
+    true,
+    { isFinal: false, message: /no etcd.*503/ },
+  ],
   'what is no etcd': [[404, '<html>'], false, false, { isFinal: true, message: /no etcd.*404/ }],
+  'what is no object': [[200, 'null'], false, false, { isFinal: true, message: /no etcd.*200/ }],
   'that the user may not': [DENIED, false, false, { isFinal: true, message: /permission denied/ }],
   'with half an answer': [HALF, false, false, { code: 'ECONNRESET' }],
   'that its disk is full': [FULL, false, false, { isFinal: true, message: /NOSPACE/ }],
-};
+});
 
-for (const [what, [answer, isDone, isPassedOver, error]] of Object.entries(PASSED)) {
+for (const [version, what, [answer, isDone, isPassedOver, error]] of inForms(passed)) {
   test(
-    `a member that answers ${what} is ${isPassedOver ? '' : 'not '}passed over, and its call is ${isDone ? '' : 'not '}sent to the next`,
+    `etcd ${version}: a member that answers ${what} is ${isPassedOver ? '' : 'not '}passed over, and its call is ${isDone ? '' : 'not '}sent to the next`,
     watched(async (t) => {
       const [first, second] = [
         await startMember(t, { 'kv/txn': [answer, DONE] }),
@@ -101,39 +130,47 @@ for (const [what, [answer, isDone, isPassedOver, error]] of Object.entries(PASSE
   );
 }
 
-test(
-  'a stream that ends with an error says which, and the next one is of another member, with another token',
-  watched(async (t) => {
-    const line = (message) => `${JSON.stringify(message)}\n`;
-    const error = { grpc_code: 16, message: 'etcdserver: invalid auth token' };
-    const members = [
-      await startMember(t, {
-        watch: [[200, line({ result: { created: true } }) + line({ error })]],
-        'auth/authenticate': [TOKEN],
-        'kv/txn': [DONE],
-      }),
-      await startMember(t, {
-        watch: [[200, line({ result: { created: true } })]],
-        'auth/authenticate': [TOKEN],
-        'kv/txn': [DONE],
-      }),
-    ];
-    const gateway = open(t, members, USER);
-    await gateway.call('kv/txn', {}, LIMIT);
-    const watch = () =>
-      new Promise((resolve) => {
-        const messages = [];
-        gateway.stream(
-          'watch',
-          {},
-          (message) => messages.push(message),
-          (reason) => resolve([messages, reason]),
-        );
-      });
-    assert.deepEqual(await watch(), [[{ created: true }], error.message]);
-    await gateway.call('kv/txn', {}, LIMIT);
-    assert.deepEqual(members[1].calls, [AUTH, CALL]);
-    assert.deepEqual(await watch(), [[{ created: true }], undefined]);
-    assert.deepEqual(members[1].calls.at(-1), ['watch', 'a token']);
-  }),
+const STREAM_ENDS = Object.entries(FORMS).flatMap(([version, { failure, inStream }]) =>
+  Object.entries({
+    'an error': { error: inStream(16, 'etcdserver: invalid auth token') },
+    'the error of a call': failure(16, 'etcdserver: invalid auth token'),
+  }).map(([what, lastLine]) => [version, what, lastLine]),
 );
+
+for (const [version, what, lastLine] of STREAM_ENDS) {
+  test(
+    `etcd ${version}: a stream that ends with ${what} says which, and the next one is of another member, with another token`,
+    watched(async (t) => {
+      const line = (message) => `${JSON.stringify(message)}\n`;
+      const members = [
+        await startMember(t, {
+          watch: [[200, line({ result: { created: true } }) + line(lastLine)]],
+          'auth/authenticate': [TOKEN],
+          'kv/txn': [DONE],
+        }),
+        await startMember(t, {
+          watch: [[200, line({ result: { created: true } })]],
+          'auth/authenticate': [TOKEN],
+          'kv/txn': [DONE],
+        }),
+      ];
+      const gateway = open(t, members, USER);
+      await gateway.call('kv/txn', {}, LIMIT);
+      const watch = () =>
+        new Promise((resolve) => {
+          const messages = [];
+          gateway.stream(
+            'watch',
+            {},
+            (message) => messages.push(message),
+            (reason) => resolve([messages, reason]),
+          );
+        });
+      assert.deepEqual(await watch(), [[{ created: true }], 'etcdserver: invalid auth token']);
+      await gateway.call('kv/txn', {}, LIMIT);
+      assert.deepEqual(members[1].calls, [AUTH, CALL]);
+      assert.deepEqual(await watch(), [[{ created: true }], undefined]);
+      assert.deepEqual(members[1].calls.at(-1), ['watch', 'a token']);
+    }),
+  );
+}

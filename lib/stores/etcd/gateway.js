@@ -169,16 +169,17 @@ class Gateway {
         rest = lines.pop();
         for (const line of lines) {
           if (isOver || line === '') continue;
-          const { result, error, code } = readLine(line) ?? {};
+          const answer = readJson(line) ?? {};
+          const { result } = answer;
           if (result !== undefined && !result.canceled) {
             onMessage(result);
             continue;
           }
-          if (error !== undefined) this.#passOver(at);
-          const failure = asFailure(error ?? result?.cancel_reason, code);
+          if (result === undefined) this.#passOver(at);
+          const failure = result === undefined ? failureOf(answer) : { message: result.cancel_reason };
           // The next call asks for a new one.
-          if (isOfToken(failure)) this.#token = null;
-          end(failure.message);
+          if (failure !== null && isOfToken(failure)) this.#token = null;
+          end(failure?.message);
         }
       });
       response.on('error', fail);
@@ -217,35 +218,43 @@ class Gateway {
   }
 }
 
-/** The message that a line of a stream is; null if it is none, as from a gateway in between. */
-function readLine(line) {
+/** The object that a text is; null if it is none, as from a gateway in between. */
+function readJson(text) {
   try {
-    return JSON.parse(line);
+    const value = JSON.parse(text);
+    return value instanceof Object ? value : null;
   } catch {
     return null;
   }
 }
 
-/** The failure of an error, which is an object in a stream. */
-const asFailure = (error, code) =>
-  typeof error === 'object' && error !== null
-    ? { message: error.message, grpc: error.grpc_code }
-    : { message: error, grpc: code };
+/**
+ * The failure that an answer tells, in a stream by an object of its own; null if it tells none. etcd 3.6 has `message` only, beside
+ * which others have `error`, and in a stream `code` for `grpc_code`.
+ */
+function failureOf(answer) {
+  const {
+    message,
+    error = message,
+    code,
+    grpc_code: grpc = code,
+  } = answer.error instanceof Object ? answer.error : answer;
+  return typeof error === 'string' && Number.isInteger(grpc) ? { message: error, grpc } : null;
+}
 
 /** Tokens end after some minutes, and with each change of the users' rights. */
 const isOfToken = ({ grpc, message }) => grpc === UNAUTHENTICATED || STALE.test(message);
 
 /** The object of an answer, or its error. */
 function read(status, text) {
-  let answer;
-  try {
-    answer = JSON.parse(text);
-  } catch (cause) {
+  const answer = readJson(text);
+  if (status === 200 && answer !== null && answer.error === undefined) return answer.result ?? answer;
+  const failure = failureOf(answer ?? {});
+  if (failure === null) {
     const message = `This is no etcd of version 3.4 or later: its answer has status ${status}.`;
-    throw Object.assign(storeError(message, { cause, isFinal: status < 500 }), { isUnserved: status >= 500 });
+    throw Object.assign(storeError(message, { isFinal: status < 500 }), { isUnserved: status >= 500 });
   }
-  if (status === 200 && answer.error === undefined) return answer.result ?? answer;
-  const { message: reason, grpc } = asFailure(answer.error, answer.code);
+  const { message: reason, grpc } = failure;
   if (NO_SPACE.test(reason)) {
     throw storeError(
       `etcd answers: ${reason}. Its cluster takes no writes (alarm NOSPACE): compact and defragment it, and disarm the alarm.`,
