@@ -130,6 +130,24 @@ for (const [version, what, [answer, isDone, isPassedOver, error]] of inForms(pas
   );
 }
 
+test(
+  'behind the last member comes the first again',
+  watched(async (t) => {
+    const { NO_LEADER } = failuresOf(FORMS[3.6]);
+    const members = [
+      await startMember(t, { 'kv/txn': [NO_LEADER, DONE] }),
+      await startMember(t, { 'kv/txn': [NO_LEADER, DONE] }),
+    ];
+    const gateway = open(t, members);
+    await assert.rejects(gateway.call('kv/txn', {}, LIMIT), { code: 'ERR_LOCK_STORE', message: /no leader/ });
+    assert.deepEqual(await gateway.call('kv/txn', {}, LIMIT), { done: true });
+    assert.deepEqual(
+      members.map(({ calls }) => calls.length),
+      [2, 1],
+    );
+  }),
+);
+
 const STREAM_ENDS = Object.entries(FORMS).flatMap(([version, { failure, inStream }]) =>
   Object.entries({
     'an error': { error: inStream(16, 'etcdserver: invalid auth token') },
