@@ -59,6 +59,7 @@ test(
       new RegExp(`^Process ${peer.pid} \\(its thread ${threadId}\\) ended while it held`),
     );
     lock.unlock();
+    assert.equal(lock.abandoned, false, 'only while it is held');
   }),
 );
 

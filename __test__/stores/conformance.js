@@ -191,6 +191,7 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
       assert.equal(lock.abandoned, true);
       await seen(() => warned.length > 0);
       lock.unlock();
+      assert.equal(lock.abandoned, false, 'only while it is held');
       lock = await here.acquireAsync('killed');
       assert.equal(lock.abandoned, true);
       await pause(1);
