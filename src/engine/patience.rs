@@ -70,3 +70,16 @@ impl Patience {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Patience;
+
+    #[test]
+    fn the_times_are_those_that_users_are_told() {
+        // In types/mutex.d.ts, and guarantees.md.
+        let Patience { lease, longest_lease, longest_kept, longest_park, park_fraction, .. } = Patience::default();
+        let times = [lease, longest_lease, longest_kept, longest_park].map(|time| time.as_millis());
+        assert_eq!((times, 1.0 / park_fraction), ([1, 256, 10, 10], 10.0));
+    }
+}
