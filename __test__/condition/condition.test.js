@@ -1,7 +1,7 @@
 const assert = require('node:assert/strict');
 const { getEventListeners } = require('node:events');
 const { test } = require('node:test');
-const { setImmediate: nextTurn } = require('node:timers/promises');
+const { setImmediate: nextTurn, setTimeout: sleep } = require('node:timers/promises');
 const { Condition, lockAllAsync, Mutex, notify } = require('../..');
 const { binding } = require('../../lib/engine/thread.js');
 const { invalidArgType, mainThread, notOwner, outOfRange } = require('../helpers/expected.js');
@@ -99,6 +99,50 @@ test(
     assert.equal(condition.notifyAll(), 0);
   }),
 );
+
+/** By the way to wait for `ms`: what the worker is asked, and what it has of a wait that was, or was not, notified. */
+const TIMED = {
+  wait: (ms) => [[ms], (isNotified) => [isNotified, true]],
+  waitAsync: (ms) => [[{ timeout: ms }], (isNotified) => [isNotified, true]],
+  waitFor: (ms) => [[0, ms], () => true],
+};
+
+for (const [verb, how] of Object.entries(TIMED)) {
+  for (const isNotified of [false, true]) {
+    test(
+      `${verb}() that was ${isNotified ? '' : 'not '}notified in its time locks the mutex again, however long that takes`,
+      watched(async (_, threads) => {
+        const { buffer, mutex, condition, value, waiting } = create();
+        const [worker] = startAll(threads, 1, buffer);
+        const ms = 300;
+        const [args, expected] = how(ms);
+        const order = [];
+        let answered;
+        for (;;) {
+          order.length = 0;
+          value[0] = 1;
+          answered = worker.call(verb, ...args).finally(() => order.push('answered'));
+          await threads.until('it waits', () => waiting() === 1 || order.length > 0);
+          await mutex.lockAsync();
+          if (waiting() === 1) break;
+          // This thread came too late.
+          value[0] = 0;
+          mutex.unlock();
+          await answered;
+        }
+        value[0] = 0;
+        const isTold = isNotified && condition.notifyOne() === 1;
+        await threads.queued(mutex, 1);
+        // The time is over, and more.
+        await sleep(ms + 50);
+        order.push('unlocked');
+        mutex.unlock();
+        assert.deepEqual(await answered, expected(isTold));
+        assert.deepEqual(order, ['unlocked', 'answered']);
+      }),
+    );
+  }
+}
 
 test('a timeout of zero returns false at once and keeps the mutex', async () => {
   const { mutex, condition } = create({ allowMainThread: true });
