@@ -9,19 +9,20 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use common::{PROMPT, World};
+use common::{PROMPT, World, pending};
 use sablock::agents::Notice;
+use sablock::clients::{ClientLoop, Clients, Name, Names};
 use sablock::engine::EventLoop;
 use sablock::engine::HoldOwner;
 use sablock::engine::Stats;
-use sablock::engine::{Change, Failure, Hold, Limit, Outcome, Primitive, Reply, Request};
+use sablock::engine::{Change, Failure, Hold, Limit, Mode, Outcome, Primitive, Reply, Request};
 use sablock::primitives::barrier::BARRIER;
 use sablock::primitives::event::MANUAL_RESET_EVENT;
 use sablock::primitives::futex::FUTEX;
 use sablock::primitives::mutex::MUTEX;
 use sablock::primitives::once::ONCE;
 use sablock::primitives::rwlock::RWLOCK;
-use sablock::primitives::semaphore::SEMAPHORE;
+use sablock::primitives::semaphore::{FAIR_SEMAPHORE, SEMAPHORE};
 
 impl World {
     fn until_counted(&self, what: &str, holds: impl Fn(Stats) -> bool) {
@@ -132,6 +133,69 @@ fn a_loop_that_is_passed_by_and_an_end_inside_are_counted() {
     assert!(matches!(world.lock(&me, Limit::Once), Outcome::Granted { abandoned_by: Some(_), .. }));
     assert_eq!(world.engine.stats().abandoned, 1);
     waits.end();
+}
+
+#[test]
+fn an_end_inside_is_counted_once_though_some_give_it_back() {
+    let world = World::new(false);
+    let me = world.agent(0);
+    for count in 1..3 {
+        let ending = world.agent(1);
+        world.words[0].store(ending.id, Ordering::SeqCst);
+        world.engine.thread_ended(ending.id);
+        for _ in 0..3 {
+            let Outcome::Granted { abandoned_by, .. } = world.lock(&me, Limit::Once) else { panic!("it is free") };
+            assert_eq!(abandoned_by, Some(ending.id));
+            assert_eq!(world.engine.stats().abandoned, count);
+            world.engine.give_back(&me, &MUTEX, world.place(), Hold::exclusive(HoldOwner::Thread), abandoned_by);
+        }
+        assert_eq!(world.lock(&me, Limit::Once), Outcome::granted(Some(ending.id)));
+        assert_eq!(world.engine.stats().abandoned, count);
+        world.unlock(&me);
+    }
+}
+
+#[test]
+fn a_blocked_thread_that_is_let_pass_is_no_handover() {
+    let world = &World::new(false);
+    let me = world.agent(0);
+    let before = world.engine.stats();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let pass = Request::Hold(Hold::PASSAGE);
+            let agent = world.agent(1);
+            let passed =
+                world.engine.wait(&agent, &MANUAL_RESET_EVENT, world.place(), pass, Limit::Endless, &mut || true);
+            assert!(matches!(passed, Ok(Outcome::Granted { .. })));
+        });
+        world.until_waiting(&MANUAL_RESET_EVENT, 1);
+        assert!(world.engine.change(&me, &MANUAL_RESET_EVENT, world.place(), Change::Set).unwrap().is_some());
+    });
+    assert_eq!(world.engine.stats(), before);
+}
+
+#[test]
+fn a_wait_that_ends_after_its_grant_and_before_its_loop_comes_is_counted_by_why() {
+    let world: &'static World = Box::leak(Box::new(World::new(false)));
+    let two = Request::Hold(Hold::permits(2, 2));
+    let [mut holder, mut late] = [(); 2].map(|()| world.event_loop());
+    assert!(matches!(holder.wait(&FAIR_SEMAPHORE, world.place(), two, Limit::Endless), Ok(Reply::Now(_))));
+    pending(late.wait(&FAIR_SEMAPHORE, world.place(), two, Limit::after(PROMPT)).unwrap());
+    assert!(world.engine.release(holder.agent(), &FAIR_SEMAPHORE, world.place(), two.hold().unwrap()).unwrap());
+    world.clock.expire(&world.engine);
+    let stats = world.engine.stats();
+    assert_eq!((stats.timeouts, stats.pending), (1, 0));
+
+    let names = Box::leak(Box::new(Names::new(&world.engine)));
+    let mut waits =
+        [2, 3].map(|thread| ClientLoop::with_clients(&world.engine, world.agent(thread), Clients::new(names)));
+    let [(held, _), (_, reply)] = waits
+        .each_mut()
+        .map(|waits| waits.request_name(Name::new(0, &[97]), Mode::Exclusive, false, Limit::Endless).unwrap());
+    assert!(waits[0].release_name(held.number).unwrap());
+    assert!(waits[1].cancel(pending(reply)).is_some());
+    let stats = world.engine.stats();
+    assert_eq!((stats.aborts, stats.pending), (1, 0));
 }
 
 #[test]

@@ -84,7 +84,10 @@ export interface PrimitiveInspection {
 
 /** The result of {@link stats}: plain numbers, of all threads of the process. All but the last two only grow. */
 export interface Stats {
-  /** Acquisitions that had to wait in the queue, including those of threads that ended at that moment. */
+  /**
+   * Acquisitions that had to wait in the queue, including those of threads that ended at that moment, or whose time was over before
+   * their event loop came for it.
+   */
   contended: number;
   /** The number of them that were handed straight to a blocked thread, asleep or about to be, instead of waking one to try. */
   handovers: number;

@@ -190,15 +190,19 @@ impl<'e, C: Client> EventLoop<'e, C> {
 
     /// Takes a wait out as if its thread had ended.
     pub fn drop_wait(&mut self, token: u32) {
+        self.take_out(token, Leaving::Ending);
+    }
+
+    fn take_out(&mut self, token: u32, why: Leaving) {
         if let Some(wait) = self.waits.try_remove(token) {
-            self.leave(&wait);
+            self.leave(&wait, why);
             self.forget_notice(token);
             self.clients.left(&self.agent, wait.of, token);
         }
     }
 
-    fn leave(&self, wait: &PendingWait<C::Of>) {
-        self.engine.drop_waiter(wait.primitive, wait.place, wait.waiter, Leaving::Ending);
+    fn leave(&self, wait: &PendingWait<C::Of>, why: Leaving) {
+        self.engine.drop_waiter(wait.primitive, wait.place, wait.waiter, why);
         self.stop_clock(wait);
     }
 
@@ -226,7 +230,7 @@ impl<'e, C: Client> EventLoop<'e, C> {
             if !self.clients.takes_back_granted(wait.of) || fault!(AbortedNameStaysGranted) {
                 return None;
             }
-            self.drop_wait(token);
+            self.take_out(token, Leaving::TakenBack);
             return Some(place);
         }
         let wait = self.waits.remove(token);
@@ -283,7 +287,7 @@ impl<'e, C: Client> EventLoop<'e, C> {
         let waits = std::mem::take(&mut self.waits);
         let left = || waits.iter().filter(|(_, wait)| !(wait.deadline.is_some() && fault!(DeadlineOutlivesItsThread)));
         for (_, wait) in left() {
-            self.leave(wait);
+            self.leave(wait, Leaving::Ending);
         }
         // The clients' other holds go back once none of them is queued any more.
         for (token, wait) in left() {

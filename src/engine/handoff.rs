@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use smallvec::SmallVec;
 
+use super::contents::Contents;
 use super::patience::Patience;
 use super::primitive::{Hold, Order, State};
 use super::queue::{Kind, Queue, Reservation, Turn, WaiterId, Waiters};
@@ -203,7 +204,8 @@ impl Section<'_> {
     /// The waiter gets in.
     fn grant(&mut self, id: WaiterId, state: State) -> Next {
         let settlement = self.admit(state);
-        self.contents.stats.handovers += u64::from(self.contents.waiters[id].is_blocking());
+        let Contents { stats, waiters, .. } = &mut *self.contents;
+        stats.handed_over(&waiters[id]);
         let (agent, hold) = (self.contents.waiters[id].agent, self.contents.waiters[id].hold);
         let is_alone = hold.is_some_and(Hold::is_exclusive);
         if let Some(hold) = hold {

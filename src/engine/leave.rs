@@ -40,6 +40,7 @@ impl Section<'_> {
                     return None;
                 }
                 self.contents.waiters[id].settlement = Some(Settlement::Expired);
+                self.contents.stats.ended_without(Some(hold), Leaving::TimedOut);
             }
             Some(_) => return None,
         }
@@ -132,6 +133,9 @@ impl Engine {
         let (hold, agent) = (contents.waiters[id].hold, contents.waiters[id].agent);
         match contents.collect(id) {
             Some(settlement) => {
+                if let Settlement::Granted { .. } = settlement {
+                    contents.stats.ended_without(hold, why);
+                }
                 drop(contents);
                 self.refuse(primitive, place, hold, agent, settlement);
             }

@@ -177,8 +177,7 @@ impl<'e> Section<'e> {
 
     /// The ended owner that the next to get in has to report.
     pub(super) fn take_report(&mut self) -> Option<AgentId> {
-        self.contents.stats.abandoned += u64::from(self.abandoned_by.is_some());
-        self.abandoned_by.take()
+        self.abandoned_by.take().inspect(|_| self.contents.stats.took_report())
     }
 
     /// The holder releases, and the next gets in. False if it does not hold it so: then nothing changes.
@@ -203,7 +202,10 @@ impl<'e> Section<'e> {
             return false;
         }
         self.state = state;
-        self.abandoned_by = self.abandoned_by.or(abandoned_by);
+        if abandoned_by.is_some() {
+            self.contents.stats.gave_report_back();
+            self.abandoned_by = self.abandoned_by.or(abandoned_by);
+        }
         if !fault!(RevokedHoldIsLost) {
             self.hand_off();
         }

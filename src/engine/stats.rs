@@ -31,6 +31,8 @@ pub struct Stats {
     pub blocked: u64,
     /// Promises that are pending now.
     pub pending: u64,
+    /// The reports of ended holders that went back, and that nobody has taken since.
+    reports_back: u64,
     /// Whether anybody has asked: a clock is read for it, which costs as much as the rest of a promise's way through the queue.
     is_timed: bool,
 }
@@ -71,12 +73,40 @@ impl Stats {
             return;
         }
         *self.waiting(waiter.is_blocking()) -= 1;
+        self.ended_without(waiter.hold, why);
+    }
+
+    /// A wait has ended without what it was for, though a waiter that was served may have been counted as such: its thread had not come
+    /// for it.
+    pub(super) fn ended_without(&mut self, hold: Option<Hold>, why: Leaving) {
+        if !is_counted(hold) {
+            return;
+        }
         match why {
             Leaving::TimedOut => self.timeouts += 1,
             Leaving::TakenBack => self.aborts += 1,
             Leaving::Deadlocked => self.deadlocks += 1,
             Leaving::Ending => {}
         }
+    }
+
+    /// A waiter was handed what it asked for.
+    pub(super) fn handed_over(&mut self, waiter: &Waiter) {
+        self.handovers += u64::from(waiter.is_blocking() && is_counted(waiter.hold));
+    }
+
+    /// An acquisition has to report an ended holder. One that comes in the place of another, which gave its report back, is not counted.
+    pub(super) fn took_report(&mut self) {
+        if self.reports_back == 0 {
+            self.abandoned += 1;
+        } else {
+            self.reports_back -= 1;
+        }
+    }
+
+    /// An acquisition that was counted goes back with its report.
+    pub(super) fn gave_report_back(&mut self) {
+        self.reports_back += 1;
     }
 
     /// The bucket's share of a sum; from now on it reads the clock.
