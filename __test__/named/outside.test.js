@@ -315,8 +315,12 @@ test('the end that a grant has to report is published once, at whatever moment a
   }
 });
 
-/** The next grant outside after one that was lost on its way: by then nobody learns of the end any more. */
-const NEXT_GRANTS = { 'the next': (state) => state.held(true), none: () => null };
+/** The next grant outside after one that was lost on its way: the first end is the one that is told. */
+const NEXT_GRANTS = {
+  'the next': (state) => state.held(true),
+  'one after another end': (state) => state.held(true, { pid: 4711, threadId: 4 }),
+  none: () => null,
+};
 
 for (const [which, next] of Object.entries(NEXT_GRANTS)) {
   test(`the end that a grant has to report is published though that is lost on its way, and ${which} follows`, async (t) => {

@@ -4,7 +4,7 @@
 const { binding } = require('../engine/thread.js');
 const { abortOf, listen, unlistenSafely } = require('../engine/signals.js');
 const { reserveStack } = require('../engine/stack.js');
-const { goesBack, noteEnd, numberOf, setFence, setOuter } = require('./held-lock.js');
+const { endOf, goesBack, noteEnd, numberOf, setFence, setOuter } = require('./held-lock.js');
 const { timeLeft } = require('./options.js');
 const { timeOut, timeOutBlocking } = require('./holders.js');
 const { giveBackAll } = require('./take-over.js');
@@ -18,9 +18,12 @@ function withdraw({ lock, watch }, status) {
   giveBackAll([lock]);
 }
 
-/** The end inside that a grant outside has to report is this lock's to report, though that was lost, or goes back. */
+/**
+ * The end inside that a grant outside has to report is this lock's to report, though that was lost, or goes back; of several, the first.
+ * Called once for each grant.
+ */
 function takeEnd(lock, held) {
-  if (held?.ended != null) noteEnd(lock, held.ended);
+  if (held.ended !== null && endOf(lock) === null) noteEnd(lock, held.ended);
 }
 
 /** With what was locked outside. */
@@ -58,7 +61,11 @@ function limitsOf({ deadline, options }) {
 }
 
 /** Lost before this thread has seen it, as when the process was stopped meanwhile: it is asked for again. */
-const isLost = (held) => held?.lost != null;
+function isLost(lock, held) {
+  if (held === null || (held.lost ?? null) === null) return false;
+  takeEnd(lock, held);
+  return true;
+}
 
 const tryLock = ({ outer }, { name }, options) =>
   options.ifAvailable ? outer.lockIfAvailable(name, options) : outer.tryLock(name, options);
@@ -94,13 +101,13 @@ async function wait(request) {
     do {
       const ask = () => backend.outer.lockAsync(lock.name, options, { ...limitsOf(request), beside });
       held = await (options.signal === undefined ? ask().promise : unlessAborted(ask, options.signal, note));
-      takeEnd(lock, held);
       abort ??= abortOf(options.signal);
       if (abort !== null) {
+        if (held !== null) takeEnd(lock, held);
         held?.unlock();
         throw abort.reason;
       }
-    } while (isLost(held));
+    } while (isLost(lock, held));
     if (held === null && !options.ifAvailable) {
       status = TIMED_OUT;
       await timeOut(backend, lock.name, { ...options, isFirst: true }, request.verb);
@@ -153,8 +160,7 @@ exports.enterBlocking = (request) => {
     noteWait(request, 'blocking');
     do {
       held = backend.outer.lockBlocking(lock.name, options, limitsOf(request));
-      takeEnd(lock, held);
-    } while (isLost(held));
+    } while (isLost(lock, held));
     if (held !== null) return enterAfterWait(request, held);
   }
   if (options.ifAvailable) {
