@@ -251,7 +251,10 @@ test('what lockAllAsync() has got is held by its thread while it waits for the o
     locks.map(({ isHeldByThisThread }) => isHeldByThisThread),
     [true, true, true, false, false],
   );
-  for (const lock of [mutex, first.read]) assert.throws(() => lock.unlock(), /belongs to a guard/);
+  for (const lock of [mutex, first.read, first.write, twin.read]) {
+    const message = lock === first.write ? /does not hold it to write/ : /belongs to .* pending lockAllAsync\(\)/;
+    assert.throws(() => lock.unlock(), { code: 'ERR_LOCK_NOT_OWNER', message });
+  }
   second.write.unlock();
   (await pending).unlock();
   assert.deepEqual(

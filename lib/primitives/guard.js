@@ -34,7 +34,7 @@ const refused = (word, status, request) => refusal(word, status, () => adviceFor
 
 function adviceFor(word, request) {
   if (!request.isGuarded && (load(word, 0) & (OWNER | GUARDED)) === MINE) {
-    return "this hold belongs to a guard, to executeLocked() or to a token of enter(). Only that guard's unlock(), the end of that function, or leave(token) frees it.";
+    return "this hold belongs to a guard, to executeLocked(), to a token of enter() or to a pending lockAllAsync(). Only that guard's unlock(), the end of that function or of that wait, or leave(token) frees it.";
   }
   const holder = diagnosis().describeHolder(word);
   return `this thread does not hold it. ${holder} Call it only after this thread has locked it, and once for each lock.`;

@@ -210,7 +210,7 @@ function adviceFor(words, isWrite, isRaw) {
     ? (load(words, 0) & (OWNER | GUARDED | SHARED)) === MINE
     : slotFor(words, Ask.Read)[1] > 0 || readsBeside(words);
   if (isRaw && isOfGuard) {
-    return `this hold belongs to a guard or to executeLocked(). Only that guard's unlock(), or the end of that function, frees it.`;
+    return "this hold belongs to a guard, to executeLocked() or to a pending lockAllAsync(). Only that guard's unlock(), or the end of that function or of that wait, frees it.";
   }
   const holders = diagnosis().describeHolder(words);
   return `this thread does not hold it to ${lock}. ${holders} Call ${lock}.unlock() once for each lock of ${lock} by this thread.`;
