@@ -396,6 +396,16 @@ impl<'w> Sharing<'w> {
         waits
     }
 
+    /// The loop, once it has gone on to wait for the last mutex, which the other holds too, and the token of that wait.
+    fn at_the_last(&self) -> (ClientLoop<'w>, u32) {
+        lock(self.world, &self.other, &self.row, Self::MUTEX_AT + 1);
+        let mut waits = self.granted();
+        let reply = waits.go_on();
+        let Some(Ok(Reply::Pending { token, .. })) = reply else { panic!("{reply:?}") };
+        self.is_registered(1, "while it waits for the last");
+        (waits, token)
+    }
+
     fn is_registered(&self, count: u32, when: &str) {
         let registered = self.world.engine.holders(&RWLOCK, self.row.place(0)).registered;
         let mine = registered.iter().find(|(thread, _)| *thread == self.me.thread).map_or(0, |(_, count)| *count);
@@ -406,7 +416,7 @@ impl<'w> Sharing<'w> {
 #[test]
 fn what_a_set_shares_is_registered_while_it_is_held_and_no_longer_however_the_set_ends() {
     type End = fn(&Sharing<'_>);
-    let ends: [(&str, End); 8] = [
+    let ends: [(&str, End); 12] = [
         ("one cannot be had", |it| {
             let outcome = it.set().lock(&it.world.engine, &it.me, Limit::Once, &mut || true);
             assert_eq!(outcome.unwrap(), Outcome::TimedOut);
@@ -436,6 +446,25 @@ fn what_a_set_shares_is_registered_while_it_is_held_and_no_longer_however_the_se
         ("refused", |it| it.granted().refuse()),
         ("its code does not go on", |it| assert_eq!(it.granted().next_settled(), None)),
         ("its thread ends", |it| it.pending().0.end()),
+        ("cancelled in its second wait", |it| {
+            let (mut waits, token) = it.at_the_last();
+            assert!(waits.cancel(token).is_some());
+        }),
+        ("out of time in its second wait", |it| {
+            let (mut waits, _) = it.at_the_last();
+            it.world.clock.expire(&it.world.engine);
+            it.is_registered(0, "before its loop turns");
+            assert_eq!(waits.next_settled().map(|settled| settled.outcome), Some(Ok(Outcome::TimedOut)));
+        }),
+        ("its thread ends in its second wait", |it| it.at_the_last().0.end()),
+        ("given back after its second wait", |it| {
+            let (mut waits, _) = it.at_the_last();
+            unlock(it.world, &it.other, &it.row, Sharing::MUTEX_AT + 1);
+            assert_eq!(waits.next_settled().map(|settled| settled.outcome), Some(Ok(GRANTED)));
+            assert!(matches!(waits.go_on(), Some(Ok(Reply::Now(Outcome::Granted { .. })))));
+            it.is_registered(1, "when it is held");
+            it.set().all_held(&[]).give_back(&it.world.engine, &it.me);
+        }),
     ];
     for (name, end) in ends {
         for is_shared_already in [false, true] {

@@ -93,6 +93,7 @@ impl ClientLoop<'_> {
                 }
             }
         }
+        set.bring_back(self.engine(), self.agent().id);
         Ok(Reply::Now(Outcome::GRANTED))
     }
 

@@ -41,6 +41,8 @@ pub struct LockSet {
     parts: Vec<Part>,
     /// The number of those that are held: the first ones.
     held: usize,
+    /// The number of those that are beside a wait: the first ones.
+    aside: usize,
     /// The lock that was awaited last, or could not be had, as its place in the list of whoever asked.
     pub stopped_at: Option<usize>,
     /// The waits of a thread that blocked for it.
@@ -104,17 +106,27 @@ impl LockSet {
 
     /// Gives back what is held, as if it had not been acquired.
     pub fn give_back(&mut self, engine: &Engine, here: &Arc<Agent>) {
+        self.bring_back(engine, here.id);
         for part in self.parts[..self.held].iter_mut().rev().filter(|part| !part.is_back) {
             engine.give_back(here, part.primitive, part.place, part.hold, part.abandoned_by.take());
         }
         self.held = 0;
     }
 
-    /// Sets what is held beside a wait.
-    pub(super) fn set_aside(&self, engine: &Engine, agent: AgentId) {
-        for part in &self.parts[..self.held] {
+    /// Sets what is held beside a wait; it stays there until [`LockSet::bring_back`], for the waits that follow as well.
+    pub(super) fn set_aside(&mut self, engine: &Engine, agent: AgentId) {
+        for part in &self.parts[self.aside..self.held] {
             engine.set_aside(part.primitive, part.place, agent, part.hold);
         }
+        self.aside = self.held;
+    }
+
+    /// No wait follows: what is held is its loop's again.
+    pub(super) fn bring_back(&mut self, engine: &Engine, agent: AgentId) {
+        for part in self.parts[..self.aside].iter().filter(|part| !part.is_back) {
+            engine.bring_back(part.primitive, part.place, agent, part.hold);
+        }
+        self.aside = 0;
     }
 }
 
@@ -129,13 +141,9 @@ impl WaitingSet {
         Arc::new(Self { agent, set: Mutex::new(set) })
     }
 
-    /// The wait is over: what it has is its loop's again, on whose thread this is.
-    fn take(&self, engine: &Engine) -> LockSet {
-        let set = std::mem::take(&mut *self.set.lock());
-        for part in set.parts[..set.held].iter().filter(|part| !part.is_back) {
-            engine.bring_back(part.primitive, part.place, self.agent, part.hold);
-        }
-        set
+    /// The wait is over.
+    fn take(&self) -> LockSet {
+        std::mem::take(&mut *self.set.lock())
     }
 
     pub(super) fn look<T>(&self, look: impl FnOnce(&LockSet) -> T) -> T {
@@ -189,9 +197,12 @@ impl PendingSets {
     /// The wait for a lock of a set was settled: the set has that lock, or none any more.
     pub(super) fn settle(&mut self, engine: &Engine, here: &Arc<Agent>, settled: &Settled) {
         let Some((waiting, limit)) = self.waiting.remove(&settled.token) else { return };
-        let mut set = waiting.take(engine);
+        let mut set = waiting.take();
         if let Ok(Outcome::Granted { abandoned_by, .. }) = settled.outcome {
             set.granted(abandoned_by);
+            if set.next().is_none() {
+                set.bring_back(engine, here.id);
+            }
         } else if !fault!(FailedSetKeepsItsLocks) {
             set.give_back(engine, here);
         }
@@ -201,7 +212,7 @@ impl PendingSets {
     /// The wait is gone.
     pub(super) fn cancel(&mut self, engine: &Engine, here: &Arc<Agent>, token: u32) {
         if let Some((waiting, _)) = self.waiting.remove(&token) {
-            waiting.take(engine).give_back(engine, here);
+            waiting.take().give_back(engine, here);
         }
     }
 }

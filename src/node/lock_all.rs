@@ -19,9 +19,13 @@ fn set_of(words: &[JsWord], asks: &[Ask]) -> LockSet {
     LockSet::new(words.iter().zip(asks).map(|(words, ask)| (ask.primitive(), words.0, ask.hold(1, 0))))
 }
 
+fn note_stop(record: &mut Record, set: &LockSet) {
+    record.set(Field::StoppedAt, set.stopped_at.map_or(-1.0, |index| index as f64));
+}
+
 /// Notes what there is to know of a set beside the status; returns the status of one that is complete.
 fn note(record: &mut Record, found: &mut Found, set: &LockSet) -> i32 {
-    record.set(Field::StoppedAt, set.stopped_at.map_or(-1.0, |index| index as f64));
+    note_stop(record, set);
     record.set(Field::HasEnded, f64::from(u8::from(set.places().any(|place| engine().has_ended(place)))));
     *found = Found { indices: set.indices().collect(), reports: set.reports().collect(), waits: set.waits.clone() };
     record.set(Field::Locks, found.indices.len() as f64);
@@ -31,11 +35,15 @@ fn note(record: &mut Record, found: &mut Found, set: &LockSet) -> i32 {
 /// The status of a reply about `set`; `None`: the set that the event loop has.
 fn of_reply(thread: &mut JsThread, reply: std::result::Result<Reply, ReplyError>, set: Option<&LockSet>) -> i32 {
     let JsThread { event_loop, record, found, .. } = thread;
-    let token = if let Ok(Reply::Pending { token, .. }) = reply { Some(token) } else { None };
+    if let Ok(Reply::Pending { token, .. }) = reply {
+        // No more than this: there is one such call for each of its locks.
+        event_loop.look_at_set(Some(token), |set| note_stop(record, set));
+        return status::of_reply(reply, thread);
+    }
     let mut note = |set: &LockSet| note(record, found, set);
-    let noted = match set.filter(|_| token.is_none()) {
+    let noted = match set {
         Some(set) => Some(note(set)),
-        None => event_loop.look_at_set(token, note),
+        None => event_loop.look_at_set(None, note),
     };
     let granted = noted.unwrap_or(status::NOT_OWNER);
     if matches!(reply, Ok(Reply::Now(Outcome::Granted { .. }))) { granted } else { status::of_reply(reply, thread) }
