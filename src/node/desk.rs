@@ -149,7 +149,7 @@ impl FromNapiValue for JsFence {
 #[napi(object, object_to_js = false)]
 pub struct TaskGrant {
     /// The lease by which it holds, of this thread; 0: one that no time ends.
-    pub lease: u32,
+    pub lease: i64,
     /// Its fence, if one was asked for; else 0.
     #[napi(ts_type = "bigint")]
     pub fence: JsFence,

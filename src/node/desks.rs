@@ -12,8 +12,9 @@ use crate::desk::{Desk, Lease};
 /// The leases of a lock worker, by number.
 #[derive(Default)]
 pub struct Leases {
-    pub(super) all: FxHashMap<u32, Arc<Lease>>,
-    pub(super) last: u32,
+    pub(super) all: FxHashMap<i64, Arc<Lease>>,
+    /// None comes twice; 0 is none.
+    pub(super) last: i64,
 }
 
 /// A desk, who serves it, and who started that.

@@ -10,7 +10,7 @@ use crate::desk::{Lease, Loss};
 
 /// A new lease, which ends at `until`, in the time of `leaseTime()`.
 #[napi(catch_unwind)]
-pub fn begin_lease(env: Env, until: f64) -> Result<u32> {
+pub fn begin_lease(env: Env, until: f64) -> Result<i64> {
     JsThread::with(env, |thread| {
         let lease = Lease::endless();
         lease.set_end(until);
@@ -22,7 +22,7 @@ pub fn begin_lease(env: Env, until: f64) -> Result<u32> {
 
 /// When a lease ends. Returns whether it has not ended before.
 #[napi(catch_unwind)]
-pub fn extend_lease(env: Env, number: u32, until: f64) -> Result<bool> {
+pub fn extend_lease(env: Env, number: i64, until: f64) -> Result<bool> {
     JsThread::with(env, |thread| {
         thread.leases.all.get(&number).is_some_and(|lease| {
             let goes_on = lease.lost().is_none();
@@ -36,7 +36,7 @@ pub fn extend_lease(env: Env, number: u32, until: f64) -> Result<bool> {
 
 /// A lease is over, with this loss for whoever holds by it; 0: nobody does.
 #[napi(catch_unwind)]
-pub fn end_lease(env: Env, desk: u32, number: u32, loss: u32) -> Result<()> {
+pub fn end_lease(env: Env, desk: u32, number: i64, loss: u32) -> Result<()> {
     let desk = self::desk(desk)?;
     let lease = JsThread::with(env, |thread| thread.leases.all.remove(&number))?;
     if let Some(lease) = lease.filter(|_| loss != 0) {
