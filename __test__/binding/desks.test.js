@@ -285,6 +285,28 @@ test('a hold that is not in yet, or shared, leaves no mark', () => {
   over(desk);
 });
 
+test(
+  'of threads that ask for the desk of the main thread at the same time one has a lock worker started',
+  watched(async (_, threads) => {
+    const { nextDueDesk } = binding;
+    // This thread starts none.
+    binding.nextDueDesk = () => -1;
+    try {
+      const askers = [threads.start('seam'), threads.start('seam')];
+      const come = new Int32Array(new SharedArrayBuffer(4));
+      for (let round = 1; round <= 100; round++) {
+        const asked = askers.map((asker) => asker.call('together', come, 2 * round, 'mainDesk'));
+        const [desk, other] = await Promise.all(asked);
+        assert.equal(other, desk);
+        assert.deepEqual([nextDueDesk(), nextDueDesk()], [desk, -1]);
+        binding.endDesk(desk, 'why');
+      }
+    } finally {
+      binding.nextDueDesk = nextDueDesk;
+    }
+  }),
+);
+
 test('with its lock worker a desk fails what waits, and takes what is held', () => {
   const desk = served();
   const [held, waiting] = [ask(desk), ask(desk)];

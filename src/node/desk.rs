@@ -17,19 +17,22 @@ use crate::desk::{Answer, Lease, Question, Task};
 /// A new desk, whose lock worker the caller starts.
 #[napi(catch_unwind)]
 pub fn open_desk(is_of_main: bool) -> u32 {
-    open(is_of_main, false)
+    open(&mut desks(), is_of_main, false)
 }
 
 /// The desk of the main thread; -1 if it has none, and has not loaded the package. If it has no lock worker yet, it is asked to
 /// start one.
 #[napi(catch_unwind)]
 pub fn main_desk() -> i32 {
-    let find = || desks().iter().position(|entry| entry.is_of_main && !entry.desk.is_ended());
-    if let Some(number) = find() {
+    let main = engine().agents.of_thread(0);
+    let mut all = desks();
+    if let Some(number) = all.iter().position(|entry| entry.is_of_main && !entry.desk.is_ended()) {
         return number as i32;
     }
-    let Some(main) = engine().agents.of_thread(0) else { return -1 };
-    let number = open(true, true);
+    let Some(main) = main else { return -1 };
+    // Locked since the look: of threads that come at the same time one asks for a lock worker.
+    let number = open(&mut all, true, true);
+    drop(all);
     HAS_DUE.store(true, Ordering::Relaxed);
     main.wake();
     number as i32

@@ -61,8 +61,7 @@ pub fn servers() -> Vec<AgentId> {
 const WORKER_ENDED: &str =
     r#"{"code":"ERR_LOCK_STORE","message":"The thread that keeps the locks of the store has ended."}"#;
 
-pub fn open(is_of_main: bool, is_due: bool) -> u32 {
-    let mut all = desks();
+pub fn open(all: &mut Vec<OpenDesk>, is_of_main: bool, is_due: bool) -> u32 {
     all.push(OpenDesk { desk: Arc::default(), server: 0, is_of_main, is_due });
     all.len() as u32 - 1
 }
