@@ -165,7 +165,7 @@ fn a_storm_of_timeouts_cancels_interruptions_and_ends_leaves_nothing_held_in_a_s
             store.turn(&desk);
             store
         });
-        let ask = || (InStore::at(&desk, &question()), question());
+        let ask = || (InStore::at(&desk, &question(), false), question());
         let is_well = std::panic::catch_unwind(AssertUnwindSafe(|| {
             storm(|actor, until| act(actor, until, &visits, ask, |_| ()))
         }));

@@ -264,6 +264,24 @@ test('a lease is what its lock lasts by: it grows, ends, and its loss is told wi
   over(desk);
 });
 
+test('a hold that was asked for together with others is in when that is said, not when it is granted', () => {
+  const desk = served();
+  for (const [isPart, isIn, kind] of [
+    [false, false, ABANDON],
+    [true, false, RELEASE],
+    [true, true, ABANDON],
+  ]) {
+    assert.equal(named(binding.askStore({ ...questionOf(desk), isPart }, Infinity)), 'PENDING');
+    const { number } = binding.nextTask(desk);
+    binding.answerTask(desk, number, GRANT);
+    assert.deepEqual(news(), ['GRANTED', number]);
+    if (isIn) binding.noteIn(number, true);
+    binding.releaseHeld(number, true);
+    assert.deepEqual(taskOf(desk), [kind, number]);
+  }
+  over(desk);
+});
+
 test('a hold that is not in yet, or shared, leaves no mark', () => {
   const desk = served();
   for (const [mode, isIn, hasEnded, kind] of [

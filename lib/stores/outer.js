@@ -245,11 +245,11 @@ class StoreOuter {
     await this.#callOpen('flush', {}).catch(() => {});
   }
 
-  #questionFor(name, { mode, fence }, timeout) {
+  #questionFor(name, { mode, fence, isPart }, timeout) {
     this.check();
     this.#open();
     const flags = (timeout > 0 ? 0 : TRY) | (fence ? FENCE : 0);
-    return { desk: this.desk, store: this.#space, verb: LOCK, name, mode, flags, payload: '' };
+    return { desk: this.desk, store: this.#space, verb: LOCK, name, mode, isPart, flags, payload: '' };
   }
 
   /** The lock worker knows this manager. */

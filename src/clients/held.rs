@@ -89,13 +89,13 @@ pub struct StoreHold {
 
 impl StoreHold {
     /// It is granted.
-    pub(super) fn new(desk: &Arc<Desk>, number: u64, lease: &Arc<Lease>, is_shared: bool) -> Self {
-        Self { desk: Arc::clone(desk), number, lease: Arc::clone(lease), is_shared, is_in: true }
+    pub(super) fn new(desk: &Arc<Desk>, number: u64, lease: &Arc<Lease>, is_shared: bool, is_in: bool) -> Self {
+        Self { desk: Arc::clone(desk), number, lease: Arc::clone(lease), is_shared, is_in }
     }
 
     /// The request that the lock worker was told of; it leaves no mark, as what is shared.
     pub(super) fn told(desk: &Arc<Desk>, number: u64) -> Self {
-        Self::new(desk, number, &Lease::endless(), true)
+        Self::new(desk, number, &Lease::endless(), true, true)
     }
 
     /// Releases it; if `has_ended`, or it was lost inside, with the mark of that, where that leaves one. Nothing the second time.

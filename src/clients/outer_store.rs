@@ -11,12 +11,13 @@ use crate::desk::{Answer, Asker, Desk, Question};
 pub struct InStore {
     desk: Arc<Desk>,
     is_shared: bool,
+    is_part: bool,
 }
 
 impl InStore {
-    /// At this desk.
-    pub fn at(desk: &Arc<Desk>, question: &Question) -> Self {
-        Self { desk: Arc::clone(desk), is_shared: question.is_shared }
+    /// At this desk. `is_part`: until [`StoreHold::note_in`] says so, no code is in with it alone.
+    pub fn at(desk: &Arc<Desk>, question: &Question, is_part: bool) -> Self {
+        Self { desk: Arc::clone(desk), is_shared: question.is_shared, is_part }
     }
 }
 
@@ -34,7 +35,7 @@ impl Outside for InStore {
 
     fn take_in(&self, number: u64, answer: Answer) -> (Option<Held>, Told) {
         let Answer::Granted { lease, .. } = &answer else { return (None, Told::Store(answer)) };
-        let hold = StoreHold::new(&self.desk, number, lease, self.is_shared);
+        let hold = StoreHold::new(&self.desk, number, lease, self.is_shared, !self.is_part);
         (Some(Held::Store(hold)), Told::Store(answer))
     }
 

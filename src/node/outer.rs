@@ -33,6 +33,8 @@ pub struct JsQuestion {
     pub name: JsName,
     /// The mode of the name.
     pub mode: NameMode,
+    /// Whether it is asked for together with others: until `noteIn()` says so, no code is in with it alone.
+    pub is_part: Option<bool>,
     /// Options of the verb.
     pub flags: u32,
     /// Arguments of the verb.
@@ -41,10 +43,10 @@ pub struct JsQuestion {
 
 impl JsQuestion {
     fn read(self, thread: u32) -> Result<(InStore, Question)> {
-        let Self { desk: number, store, verb, name, mode, flags, payload } = self;
+        let Self { desk: number, store, verb, name, mode, is_part, flags, payload } = self;
         let is_shared = matches!(mode, NameMode::Shared);
         let question = Question { store, verb, name: name.units()?, is_shared, flags, payload, thread };
-        Ok((InStore::at(&desk(number)?, &question), question))
+        Ok((InStore::at(&desk(number)?, &question, is_part.unwrap_or(false)), question))
     }
 }
 

@@ -54,7 +54,7 @@ impl Outside {
         let is_shared = hold == Hold::shared(hold.owner());
         let (name, payload) = (vec![97], String::new());
         let question = Question { store: 0, verb: 0, name, is_shared, flags: u32::from(is_try), payload, thread: 0 };
-        (InStore::at(&self.desk, &question), question)
+        (InStore::at(&self.desk, &question, false), question)
     }
 
     /// All who ask have ended.

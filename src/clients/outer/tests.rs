@@ -42,7 +42,7 @@ impl Expiry for Back {
 }
 
 fn in_store(desk: &Arc<Desk>) -> InStore {
-    InStore::at(desk, &question())
+    InStore::at(desk, &question(), false)
 }
 
 fn store_hold<'h>(here: &'h mut ClientLoop<'static>, number: u64) -> Option<&'h mut StoreHold> {
@@ -299,7 +299,7 @@ fn the_end_of_a_thread_gives_back_unmarked_what_its_code_never_knew_and_marked_w
     let (desk, mut here) = (desk(), event_loop());
     let mut ask = |is_shared| {
         let question = Question { is_shared, ..question() };
-        here.ask_outside(InStore::at(&desk, &question), question, Limit::Endless, None).unwrap().1
+        here.ask_outside(InStore::at(&desk, &question, false), question, Limit::Endless, None).unwrap().1
     };
     let all = [false, true, false, false, false, false].map(&mut ask);
     let [held, shared, outside, returned, granted_only, waits] = all;
