@@ -1,6 +1,7 @@
 //! Which locks were held while others were locked: a graph, of which each cycle is an order that can deadlock.
 
 use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -128,20 +129,20 @@ impl LockOrder {
         let mut seen = FxHashSet::default();
         let mut tries = MOST_TRIES;
         let mut cycles = Vec::new();
-        // A node that leads nowhere is looked at once: without it a large graph in order would be searched from each of its edges.
-        let alive = self.alive();
+        // An edge from one to another is in no cycle: else a large graph would be searched from each of its edges.
+        let components = self.components();
         for (from, to) in starts {
             if cycles.len() == MOST_CYCLES {
                 break;
             }
-            if !alive.contains(&from) || !alive.contains(&to) {
+            if components[&from] != components[&to] {
                 continue;
             }
-            let Some(mut nodes) = self.path(to, from, &alive) else { continue };
+            let Some(mut nodes) = self.path(to, from, &components) else { continue };
             let mut chosen = Vec::new();
             if !self.together(&nodes, &mut chosen) {
                 nodes = vec![from];
-                if !self.way_around(to, &mut nodes, &mut chosen, &alive, &mut tries) {
+                if !self.way_around(to, &mut nodes, &mut chosen, &components, &mut tries) {
                     continue;
                 }
             }
@@ -162,7 +163,7 @@ impl LockOrder {
         next: NodeId,
         nodes: &mut Vec<NodeId>,
         chosen: &mut Vec<Edge>,
-        alive: &FxHashSet<NodeId>,
+        components: &FxHashMap<NodeId, NodeId>,
         tries: &mut usize,
     ) -> bool {
         let pair = (nodes[nodes.len() - 1], next);
@@ -177,8 +178,9 @@ impl LockOrder {
             }
             nodes.push(next);
             let after = self.after.get(&next).into_iter().flatten();
-            let ways: Vec<_> = after.filter(|way| alive.contains(way) && !nodes[1..].contains(way)).collect();
-            if ways.into_iter().any(|way| self.way_around(*way, nodes, chosen, alive, tries)) {
+            let is_near = |way: &&NodeId| components[*way] == components[&next];
+            let ways: Vec<_> = after.filter(|way| is_near(way) && !nodes[1..].contains(way)).collect();
+            if ways.into_iter().any(|way| self.way_around(*way, nodes, chosen, components, tries)) {
                 return true;
             }
             nodes.pop();
@@ -187,32 +189,45 @@ impl LockOrder {
         false
     }
 
-    /// The nodes that are left when those without a way in or out are taken away, again and again.
-    fn alive(&self) -> FxHashSet<NodeId> {
-        let mut outs: FxHashMap<NodeId, usize> = FxHashMap::default();
+    /// For each node the one that stands for all with a way there and back, by Kosaraju's algorithm: no cycle leaves them.
+    fn components(&self) -> FxHashMap<NodeId, NodeId> {
         let mut before: FxHashMap<NodeId, Vec<NodeId>> = FxHashMap::default();
         for (from, to) in self.edges.keys() {
-            *outs.entry(*from).or_default() += 1;
-            outs.entry(*to).or_default();
             before.entry(*to).or_default().push(*from);
         }
-        let mut ends: Vec<NodeId> = outs.iter().filter(|(_, count)| **count == 0).map(|(node, _)| *node).collect();
-        while let Some(end) = ends.pop() {
-            outs.remove(&end);
-            for from in before.get(&end).into_iter().flatten() {
-                if let Some(count) = outs.get_mut(from) {
-                    *count -= 1;
-                    if *count == 0 {
-                        ends.push(*from);
+        let mut seen = FxHashSet::default();
+        let mut ended = Vec::new();
+        for start in self.after.keys() {
+            if !seen.insert(*start) {
+                continue;
+            }
+            // With the ways on that are left.
+            let mut way = vec![(*start, self.after.get(start).into_iter().flatten())];
+            while let Some((node, left)) = way.last_mut() {
+                match left.find(|next| seen.insert(**next)) {
+                    Some(next) => way.push((*next, self.after.get(next).into_iter().flatten())),
+                    None => {
+                        ended.push(*node);
+                        way.pop();
                     }
                 }
             }
         }
-        outs.into_keys().collect()
+        let mut components = FxHashMap::default();
+        for first in ended.into_iter().rev() {
+            let mut found = vec![first];
+            while let Some(node) = found.pop() {
+                if let Entry::Vacant(entry) = components.entry(node) {
+                    entry.insert(first);
+                    found.extend(before.get(&node).into_iter().flatten());
+                }
+            }
+        }
+        components
     }
 
     /// The shortest way, with both ends.
-    fn path(&self, from: NodeId, to: NodeId, alive: &FxHashSet<NodeId>) -> Option<Vec<NodeId>> {
+    fn path(&self, from: NodeId, to: NodeId, components: &FxHashMap<NodeId, NodeId>) -> Option<Vec<NodeId>> {
         let mut came_from = FxHashMap::default();
         let mut queue = VecDeque::from([from]);
         came_from.insert(from, from);
@@ -227,8 +242,8 @@ impl LockOrder {
                 nodes.reverse();
                 return Some(nodes);
             }
-            for next in self.after.get(&node).into_iter().flatten().filter(|next| alive.contains(next)) {
-                if !came_from.contains_key(next) {
+            for next in self.after.get(&node).into_iter().flatten() {
+                if components[next] == components[&from] && !came_from.contains_key(next) {
                     came_from.insert(*next, node);
                     queue.push_back(*next);
                 }
@@ -313,6 +328,14 @@ mod tests {
         let look = move || assert!(order.cycles().is_empty());
         let thread = std::thread::Builder::new().stack_size(128 << 10).spawn(look);
         assert!(thread.is_ok_and(|thread| thread.join().is_ok()));
+    }
+
+    #[test]
+    fn a_long_way_from_one_cycle_to_another_is_not_searched_from_each_of_its_edges() {
+        let last = 100_000;
+        let way = (1..last).map(|node| (node, node + 1));
+        let all: Vec<_> = way.chain([(2, 1), (last, last - 1)]).collect();
+        assert_eq!(cycles(&all), [[1, 2], [last - 1, last]]);
     }
 
     #[test]
