@@ -567,3 +567,43 @@ test(
     }),
   ),
 );
+
+test(
+  'a wait that lost a race is in no deadlock while its thread is blocked',
+  CHAINS,
+  watched((_, threads) =>
+    withDoctor(QUIET, async (doctor) => {
+      const mutexes = namedMutexes(3, { allowMainThread: true });
+      const [outer, lost, last] = mutexes;
+      const prepare = (here, names) => {
+        here.mutexes = names.map((name, index) => new here.sablock.Mutex(here.buffer, 8 * index, { name }));
+      };
+      const options = { execArgv: ['--require', DOCTOR], prepare };
+      const names = mutexes.map(({ name }) => name);
+      const [waiter, holder] = await startActors(threads, 2, outer.buffer, options, names);
+      await waiter.do((here) => here.mutexes[1].lock());
+      await holder.do((here) => here.mutexes[2].lock());
+      const ends = [];
+      await outer.executeLocked(async () => {
+        ends.push(lost.lockAsync());
+        await Promise.race([ends[0], sleep(20)]);
+        ends.push(
+          waiter.do((here) => {
+            here.mutexes[0].lock();
+            for (const mutex of here.mutexes.slice(0, 2)) mutex.unlock();
+          }),
+          holder.do((here, ms) => {
+            while (here.mutexes[0].inspect().waiters.length === 0);
+            Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+            here.mutexes[2].unlock();
+          }, 4 * QUIET.likelyMs),
+        );
+        last.lock();
+        last.unlock();
+      });
+      await Promise.all(ends);
+      lost.unlock();
+      assert.deepEqual(doctor.report().deadlocks, []);
+    }),
+  ),
+);

@@ -111,12 +111,11 @@ impl<'a> Scene<'a> {
         scene
     }
 
-    /// Whether it blocks a thread, or has lasted for long and is still awaited by whom it was said to be. A thread that is blocked
-    /// cannot ask.
+    /// Whether it blocks a thread, or has lasted for long and is still awaited by whom it was said to be. While a thread is blocked,
+    /// that keeps all its holds: no other wait has to count.
     fn counts(&self, wait: &TrackedWait) -> bool {
         let Some(age) = self.age else { return wait.is_blocking };
-        let is_known = wait.is_blocking || wait.is_asked || self.blocked.contains_key(&wait.thread);
-        is_known && sync::since(wait.since) >= age
+        (wait.is_blocking || wait.is_asked) && sync::since(wait.since) >= age
     }
 
     /// The holds that keep a wait from ending: a reader waits behind a writer that came before it, for what that waits for.
@@ -304,6 +303,30 @@ mod tests {
             let wait = process.blocks(2, shared, false, true);
             assert_eq!(process.is_deadlocked(wait), is_stuck);
         }
+    }
+
+    #[test]
+    fn whoever_awaits_a_wait_is_not_known_from_when_its_thread_blocks_until_it_asks_again() {
+        let mut process = Process::default();
+        process.0.options.likely = Some(Duration::ZERO);
+        let [first, second, other] = [8, 16, 24].map(|address| process.lock("Mutex", address));
+        process.holds(1, first, true);
+        process.holds(2, second, true);
+        process.blocks(2, first, true, true);
+        let wait = TrackedWait { is_blocking: false, ..testing::wait(1, second, 16, sync::now()) };
+        let wait = process.0.begin_wait(wait);
+        let asks = |process: &mut Process| process.0.note_awaiting(wait, vec![1], &PermitHolders::default()).is_some();
+        let looks = |process: &mut Process| process.0.find_old_deadlocks(&PermitHolders::default());
+        let blocked = process.blocks(1, other, true, true);
+        assert!(!looks(&mut process), "nobody has asked");
+        process.0.end_wait(blocked, None, true);
+        assert!(asks(&mut process));
+        process.0.deadlocks.clear();
+        let blocked = process.blocks(1, other, true, true);
+        assert!(!looks(&mut process), "it was given up, maybe");
+        process.0.end_wait(blocked, None, true);
+        assert!(!looks(&mut process));
+        assert!(asks(&mut process));
     }
 
     #[test]

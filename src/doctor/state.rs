@@ -222,6 +222,11 @@ impl Knowledge {
 
     /// A wait begins; returns its number.
     pub fn begin_wait(&mut self, wait: TrackedWait) -> WaitNumber {
+        if wait.is_blocking {
+            // The code that blocks may have given up waits of its thread: who awaits them cannot be asked until it goes on.
+            let others = self.waits.values_mut().filter(|other| other.thread == wait.thread);
+            others.for_each(|other| other.is_asked = false);
+        }
         self.last_wait += 1;
         self.waits.insert(self.last_wait, wait);
         self.last_wait

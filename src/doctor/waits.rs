@@ -34,7 +34,7 @@ pub struct TrackedWait {
     pub is_counted: bool,
     /// The holds whose functions are known to await it.
     pub awaiting: Vec<HoldSerial>,
-    /// Whether that was asked when it was old.
+    /// Whether that was asked when it was old, and since its thread was blocked last.
     pub is_asked: bool,
     /// The holder outside of this process.
     pub outside: Option<Outside>,
