@@ -101,8 +101,9 @@ class Profile {
         (stack.length === 0 ? ['(unknown)'] : stack).map((frame) => this.#location(frame)),
       )
       .numbers(2, [count, Math.round(ms * 1e6)])
-      .message(3, label('lock').number(2, this.#string(lock)))
-      .message(3, label('thread').number(3, threadId));
+      .message(3, label('lock').number(2, this.#string(lock)));
+    // Several that have ended have none.
+    if (threadId >= 0) sample.message(3, label('thread').number(3, threadId));
     this.#samples.push(sample);
   }
 

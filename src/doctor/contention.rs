@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 
-use super::names::{LockId, NodeId, ThreadSite};
+use super::names::{ENDED, LockId, NodeId, ThreadSite};
 use super::waits::TrackedWait;
+use crate::agents::ThreadId;
 
 /// A number of waits, and their time.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
@@ -110,6 +111,18 @@ impl Contention {
         }
     }
 
+    /// Threads that have ended become one: of each class and place their counts are added up.
+    pub fn fold_threads(&mut self, has_ended: impl Fn(ThreadId) -> bool) {
+        for contended in self.nodes.values_mut() {
+            for delays in [&mut contended.waiters, &mut contended.unlockers] {
+                for ((thread, site), delay) in std::mem::take(delays) {
+                    let thread = if has_ended(thread) { ENDED } else { thread };
+                    *delays.entry((thread, site)).or_default() += delay;
+                }
+            }
+        }
+    }
+
     /// The first lock of each class.
     pub fn locks(&self) -> impl Iterator<Item = LockId> {
         self.nodes.values().map(|contended| contended.lock)
@@ -175,6 +188,25 @@ mod tests {
             assert_eq!((contended.all, contended.longest), (delay(3, 14), 7 * MS), "{from} becomes {to}");
             assert_eq!(Contended::sorted(&contended.waiters), [((1, 3), delay(2, 10)), ((2, 3), delay(1, 4))]);
             assert_eq!(contended.unlockers[&(9, 9)], delay(3, 14));
+        }
+    }
+
+    #[test]
+    fn threads_that_have_ended_become_one_and_no_wait_is_lost() {
+        let now = Instant::now();
+        let mut contention = Contention::default();
+        for thread in 0..4 {
+            contention.unlocking(64, Unlock { place: (thread, 9), at: now });
+            let unlock = contention.ended_by(&wait(thread, now), true);
+            contention.count(&wait(thread, now), 1, MS, unlock);
+        }
+        for _ in 0..2 {
+            contention.fold_threads(|thread| thread > 1);
+            let [contended] = contention.sorted()[..] else { panic!("it is one class") };
+            for (delays, site) in [(&contended.waiters, 3), (&contended.unlockers, 9)] {
+                let places = [((ENDED, site), delay(2, 2)), ((0, site), delay(1, 1)), ((1, site), delay(1, 1))];
+                assert_eq!(Contended::sorted(delays), places);
+            }
         }
     }
 

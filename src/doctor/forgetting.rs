@@ -51,6 +51,7 @@ impl Knowledge {
                 left.filter(|(lock, thread)| self.names.leave(*lock, *thread)).map(|(lock, _)| lock).collect();
             self.order.forget(|lock| unused.contains(&lock) && self.names.is_past(lock));
             self.drop_unused(unused);
+            self.contention.fold_threads(|thread| !self.tables.contains_key(&thread));
         }
         // It may have stopped before: what it kept in mind then is among this.
         self.left.retain(|(_, other)| *other != thread);
@@ -158,6 +159,25 @@ mod tests {
         let again = contended(&mut state, THREAD, 8);
         state.detach(THREAD, false);
         assert_eq!((again, state.left.as_slice()), (lock, &[(lock, THREAD); 2][..]));
+    }
+
+    #[test]
+    fn those_who_waited_for_a_lock_that_stays_are_no_more_than_the_threads_that_live_and_the_last_that_have_ended() {
+        let mut state = Knowledge::default();
+        state.options.counts = true;
+        let (last, slot) = (3 * MOST_LEFT as ThreadId, [0.0; 6]);
+        state.tables.insert(0, HoldTable::with(slot));
+        contended(&mut state, 0, 8);
+        for thread in 1..=last {
+            state.tables.insert(thread, HoldTable::with(slot));
+            contended(&mut state, thread, 8);
+            state.detach(thread, true);
+        }
+        let [contended] = state.contention.sorted()[..] else { panic!("it is one lock") };
+        assert_eq!(contended.all.waits, u64::from(last) + 1);
+        assert_eq!(contended.waiters.values().map(|delay| delay.waits).sum::<u64>(), contended.all.waits);
+        assert!(contended.waiters.len() <= MOST_LEFT + 2);
+        assert!(contended.waiters.contains_key(&(0, 3)));
     }
 
     #[test]

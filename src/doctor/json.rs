@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::contention::{Contended, Delay};
 use super::holds::SuspectHold;
-use super::names::{Interned, Lock, LockId, SiteId, ThreadSite};
+use super::names::{ENDED, Interned, Lock, LockId, SiteId, ThreadSite};
 use super::order::Edge;
 use super::report::{Pending, Report};
 use super::state::Knowledge;
@@ -54,7 +54,9 @@ texts! {
     Named, lock, names => names.get(lock.0).unwrap_or(&Lock::default()).json(names);
     Stack, site, names => names.stack(site.0).json(names);
     Lock, of, names => object!(names, name: of.name, kind: of.kind, byteOffset: of.byte_offset);
-    ThreadSite, (thread, site), names => object!(names, threadId: thread, stack: Stack(*site));
+    ThreadSite, (thread, site), names => object!(
+        names, threadId: if *thread == ENDED { -1.0 } else { f64::from(*thread) }, stack: Stack(*site)
+    );
     Edge, of, names => object!(
         names, from: Named(of.from), to: Named(of.to), held: (of.thread, of.held), locked: (of.thread, of.locked)
     );

@@ -8,6 +8,8 @@ use crate::agents::ThreadId;
 pub type SiteId = u32;
 /// A thread, and the place where it did something.
 pub type ThreadSite = (ThreadId, SiteId);
+/// In the place of many threads that have ended.
+pub const ENDED: ThreadId = ThreadId::MAX;
 /// A lock.
 pub type LockId = u32;
 /// A class of locks: those of one name, of one table, or one lock alone.

@@ -205,7 +205,7 @@ impl Knowledge {
         match self.long_holds.iter().position(|other| self.kind_of(other) == kind) {
             Some(at) if self.long_holds[at].held < hold.held => self.long_holds[at] = hold,
             Some(_) => {}
-            None => self.long_holds.push(hold),
+            None => note(&mut self.long_holds, hold),
         }
     }
 
@@ -338,6 +338,20 @@ mod tests {
         let kept: Vec<_> =
             state.long_holds.iter().map(|hold| (hold.lock, hold.place.1, hold.held.as_millis())).collect();
         assert_eq!(kept, [(second, 1, 9), (second, 2, 1), (other, 1, 2)]);
+    }
+
+    #[test]
+    fn of_long_holds_the_last_kinds_are_kept() {
+        let mut state = Knowledge::default();
+        for thread in 0..=MOST_FINDINGS as ThreadId {
+            state.note_long_hold(SuspectHold {
+                lock: 0,
+                place: (thread, 1),
+                held: Duration::ZERO,
+                is_terminated: false,
+            });
+        }
+        assert_eq!((state.long_holds.len(), state.long_holds[0].place.0), (MOST_FINDINGS, 1));
     }
 
     #[test]

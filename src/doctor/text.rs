@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr;
 use super::columns::{beginning, count, ending, time, visible};
 use super::contention::Contended;
 use super::holds::SuspectHold;
-use super::names::{Interned, LockId, ThreadSite};
+use super::names::{ENDED, Interned, LockId, ThreadSite};
 use super::order::Edge;
 use super::report::{Pending, Report};
 use super::signals;
@@ -62,7 +62,8 @@ impl Text<'_> {
     /// A line of a place: the innermost frame. What is too long loses the end of the name, and then the beginning of the path: never
     /// the line.
     fn place(&mut self, before: &str, (thread, site): ThreadSite, after: &str) {
-        let head = format!("{before} thread {thread}");
+        let who = if thread == ENDED { "ended threads".into() } else { format!("thread {thread}") };
+        let head = format!("{before} {who}");
         let Some(frame) = self.names.stack(site).first() else {
             return self.named(&format!("{head}  (place not known)"), after);
         };

@@ -86,7 +86,7 @@ export interface DoctorOptions {
 
 /** The place in the code where something was done. */
 export interface Place {
-  /** By which thread: 0 is the main one. */
+  /** By which thread: 0 is the main one; -1 stands for several that have ended, if there were many. */
   threadId: number;
   /** The user's frames, `function (file:line:column)`, innermost first. Empty if it is not known. */
   stack: string[];
@@ -235,8 +235,8 @@ export interface OutsideHolder {
 }
 
 /**
- * The report: what the doctor has found in the process since it was started. Plain data. Of deadlocks, stuck locks, leaks and holds
- * that are never released, the last 1,000 of each are kept.
+ * The report: what the doctor has found in the process since it was started. Plain data. Of deadlocks, stuck locks, leaks, long
+ * holds and holds that are never released, the last 1,000 of each are kept.
  */
 export interface DoctorReport {
   /** Cycles of locks that were held while the next was locked: orders that can deadlock. */
