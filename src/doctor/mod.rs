@@ -23,7 +23,7 @@ mod waits;
 mod watchdog;
 
 pub use holds::{HoldTable, SLOT_LENGTH, SLOTS};
-pub use names::{Lock, text_of};
+pub use names::{Lock, MAIN, text_of};
 pub use order::{Edge, LockOrder};
 pub use state::{Doctor, Options};
 pub use stuck::{look, permit_holders};

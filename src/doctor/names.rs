@@ -8,6 +8,8 @@ use crate::agents::ThreadId;
 pub type SiteId = u32;
 /// A thread, and the place where it did something.
 pub type ThreadSite = (ThreadId, SiteId);
+/// The main thread.
+pub const MAIN: ThreadId = 0;
 /// In the place of many threads that have ended.
 pub const ENDED: ThreadId = ThreadId::MAX;
 /// A lock.

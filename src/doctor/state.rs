@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::contention::{Contention, Unlock};
 use super::holds::{HeldBy, HoldSerial, HoldTable, SuspectHold, TrackedHold};
-use super::names::{Interned, LockId, NodeId, SiteId, ThreadSite};
+use super::names::{Interned, LockId, MAIN, NodeId, SiteId, ThreadSite};
 use super::order::LockOrder;
 use super::signals;
 use super::trace::{Slice, Trace};
@@ -70,6 +70,8 @@ pub struct Knowledge {
     pub(crate) trace: Trace,
     pub(crate) options: Options,
     last_wait: WaitNumber,
+    /// Whether the report is still to be printed at the end of the process.
+    prints_at_end: bool,
     /// Which watchdog may run: it ends when this changes.
     pub(crate) generation: u64,
     /// The number of problems when the report was printed last.
@@ -104,6 +106,7 @@ impl Knowledge {
             *self = Self { generation: self.generation + 1, options, folder, ..Self::default() };
         }
         self.tables.insert(thread, table);
+        self.prints_at_end |= thread == MAIN;
         if is_first {
             self.arm();
         }
@@ -120,7 +123,10 @@ impl Knowledge {
     /// A thread has stopped the doctor, or ended: what it holds now is not given back if it has ended.
     pub fn detach(&mut self, thread: ThreadId, has_ended: bool) {
         if has_ended {
-            self.note_never_released(thread, true);
+            // No other thread ends the main one.
+            self.note_never_released(thread, thread != MAIN);
+        } else {
+            self.prints_at_end &= thread != MAIN;
         }
         self.waits.retain(|_, wait| wait.thread != thread);
         if self.tables.remove(&thread).is_some() && self.tables.is_empty() {
@@ -130,8 +136,23 @@ impl Knowledge {
         self.leave_all(thread);
     }
 
+    /// The code of this thread has ended, as that knows.
+    pub fn note_end(&mut self, thread: ThreadId) {
+        self.note_never_released(thread, false);
+        self.prints_at_end &= thread != MAIN;
+    }
+
+    /// The process ends. Returns whether the end of its main thread is not noted yet, as when a listener threw there.
+    pub(super) fn take_end(&mut self) -> bool {
+        let is_left = self.prints_at_end;
+        if is_left {
+            self.note_end(MAIN);
+        }
+        is_left
+    }
+
     /// The thread is about to end, or has been terminated. Whoever runs a once releases nothing.
-    pub fn note_never_released(&mut self, thread: ThreadId, is_terminated: bool) {
+    fn note_never_released(&mut self, thread: ThreadId, is_terminated: bool) {
         let Some(table) = self.tables.get_mut(&thread) else { return };
         if std::mem::replace(&mut table.has_ended, true) {
             return;

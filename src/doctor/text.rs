@@ -253,6 +253,11 @@ impl Knowledge {
         }
     }
 
+    /// As `last_text`, once no code of the process runs any more, if its main thread did not come to it.
+    pub fn text_left(&mut self, living: &[ThreadId]) -> Option<String> {
+        if self.take_end() { self.last_text(living) } else { None }
+    }
+
     /// The report for people when a signal comes: whenever it is asked for, else if there is more to report, or somebody waits.
     pub(super) fn text_on(&mut self, signal: i32) -> Option<String> {
         if signals::asks(signal) {

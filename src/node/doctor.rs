@@ -2,7 +2,10 @@
 
 use std::cell::RefCell;
 use std::ffi::c_void;
+use std::io::Write;
 use std::sync::LazyLock;
+#[cfg(unix)]
+use std::sync::Once;
 use std::time::Duration;
 
 use napi::bindgen_prelude::*;
@@ -17,8 +20,8 @@ use super::process::{engine, names};
 use super::views::TypedArray;
 use crate::agents::ThreadId;
 use crate::doctor::{
-    Doctor, Edge, HoldTable, Lock, Options, Outside, SLOT_LENGTH, SLOTS, TrackedWait, look, permit_holders, text_of,
-    watch,
+    Doctor, Edge, HoldTable, Lock, MAIN, Options, Outside, SLOT_LENGTH, SLOTS, TrackedWait, look, permit_holders,
+    text_of, watch,
 };
 use crate::engine::Primitive;
 use crate::primitives::mutex::MUTEX;
@@ -103,9 +106,33 @@ pub fn doctor_start(env: Env, thread_id: u32, slots: Unknown, now: f64, options:
         may_ask: options.may_ask,
         forwarder: options.forwarder,
     };
+    if thread_id == MAIN {
+        at_end(print_left);
+    }
     let is_first = DOCTOR.with(|state| state.attach(thread_id, table, options_of, options.folder));
     Ok(!is_first || watch(&DOCTOR, names(), &LOCKS, holder_of).is_ok())
 }
+
+/// No code of the process runs any more. A listener of the program may have kept that of the doctor from being called.
+extern "C" fn print_left() {
+    let read = || DOCTOR.with(|state| state.text_left(&living()));
+    // There is nobody to tell that it could not be read, or written.
+    if let Ok(Some(text)) = std::panic::catch_unwind(read) {
+        let _ = std::io::stderr().write_all(text.as_bytes());
+    }
+}
+
+/// Sees to it that this is called at the end of the process, once, however that comes about.
+#[cfg(unix)]
+fn at_end(act: extern "C" fn()) {
+    static ASKED: Once = Once::new();
+    // SAFETY: the function is never unloaded, as the addon is not.
+    ASKED.call_once(|| _ = unsafe { libc::atexit(act) });
+}
+
+/// Windows has ended all other threads by then, whatever they had locked.
+#[cfg(not(unix))]
+fn at_end(_act: extern "C" fn()) {}
 
 /// The environment is torn down.
 unsafe extern "C" fn end(thread_id: *mut c_void) {
@@ -119,7 +146,7 @@ unsafe extern "C" fn end(thread_id: *mut c_void) {
 #[napi(catch_unwind)]
 pub fn doctor_stop(env: Env, thread_id: u32, is_exiting: bool) -> Result<()> {
     if is_exiting {
-        DOCTOR.with(|state| state.note_never_released(thread_id, false));
+        DOCTOR.with(|state| state.note_end(thread_id));
         return Ok(());
     }
     DOCTOR.with(|state| state.detach(thread_id, false));
