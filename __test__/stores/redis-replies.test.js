@@ -29,7 +29,15 @@ const WORDS = [
   ['WRONGPASS invalid username-password pair or user is disabled.', 'never'],
   ["NOPERM User default has no permissions to run the 'eval' command", 'never'],
   ["ERR unknown command 'EVALSHA', with args beginning with: ", 'never'],
+  // As Redis 7.0 and those before it say what a script may not do, then those after it, and Valkey.
+  ["ERR The user executing the script can't run this command or subcommand script: d6, on @user_script:1.", 'never'],
+  ["ERR The user executing the script can't publish to the channel mentioned in the command script: 81,", 'never'],
+  ["ERR ACL failure in script: User any has no permissions to run the 'hset' command script: cf, on", 'never'],
+  ['ERR ACL failure in script: No permissions to access a channel script: on @user_script:1.', 'never'],
+  ['ERR Unknown Redis command called from script script: d6, on @user_script:1.', 'never'],
+  ['ERR Unknown command called from script script: on @user_script:1.', 'never'],
   ['NOSCRIPT No matching script. Please use EVAL.', 'else'],
+  ['NOSCRIPT No matching script.', 'else'],
   ['WRONGTYPE Operation against a key holding the wrong kind of value', 'else'],
 ];
 

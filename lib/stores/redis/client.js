@@ -41,8 +41,10 @@ function hint({ message = '', isFinal }, connection) {
   return isTls && isFinal === false ? ' Does that port expect TLS?' : '';
 }
 
-/** A password that is wrong, or missing, or a right that is: to ask again would not help. */
-const isFinal = ({ message = '' }) => /NOAUTH|WRONGPASS|NOPERM|can't run this command|unknown command/.test(message);
+/** For good: a password, right or command that is not there. Scripts do not say NOPERM, and Redis 8 says it otherwise than 7.0. */
+const FINAL =
+  /NOAUTH|WRONGPASS|NOPERM|The user executing the script can't|ACL failure in script|[Uu]nknown (Redis )?command/;
+const isFinal = ({ message = '' }) => FINAL.test(message);
 
 /** All that is asked of the server, by itself or by the script. */
 const COMMANDS =
