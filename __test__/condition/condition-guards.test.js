@@ -22,7 +22,7 @@ const create = (options = { allowMainThread: true }) => {
 };
 
 /** Runs `body` and fails if a rejection was not handled. */
-const handled = (body) =>
+const handled = (body, milliseconds) =>
   watched(async (...args) => {
     const unhandled = [];
     const note = (reason) => unhandled.push(reason);
@@ -35,7 +35,7 @@ const handled = (body) =>
     } finally {
       process.off('unhandledRejection', note);
     }
-  });
+  }, milliseconds);
 
 /** Nothing is left of waits that are over: guards need not look. */
 const isForgotten = () => !thread.hasAway && thread.lent.size === 0 && thread.record[binding.Field.HasAway] === 0;
