@@ -5,6 +5,7 @@ const assert = require('node:assert/strict');
 const { execFileSync, spawn } = require('node:child_process');
 const { once } = require('node:events');
 const fs = require('node:fs');
+const { constants } = require('node:os');
 const path = require('node:path');
 const { pathToFileURL } = require('node:url');
 const { test } = require('node:test');
@@ -176,6 +177,16 @@ test('SIGUSR2 prints the report while the main thread is blocked', UNIX, async (
   };
   const { stderr } = await run([CLI, 'doctor', write('hangs.js', HANGS)], { isEnough });
   assert.match(stderr, /1 wait now|Mutex "gate"/);
+});
+
+test('a signal that comes right before another one ends the program all the same', UNIX, async () => {
+  let isAsked = false;
+  const isEnough = (text, child) => {
+    if (text === 'ready' && !isAsked) isAsked = child.kill('SIGTERM') && child.kill('SIGUSR2');
+    return false;
+  };
+  const { code } = await run([CLI, 'doctor', write('hangs.js', HANGS)], { isEnough });
+  assert.equal(code, 128 + constants.signals.SIGTERM);
 });
 
 /** The doctor is in front of a new listener at once. */

@@ -148,6 +148,28 @@ test(
 );
 
 test(
+  'threads that wait for each other, for names, learn which',
+  needs('termination when busy'),
+  watched(async (_, threads) => {
+    const actors = await startActors(threads, 2);
+    const names = ['left', 'right'];
+    const cross = (here, mine, names) =>
+      here.sablock.locks.requestSync(names[mine], () => {
+        here.raise(mine);
+        here.waitForFlag(1 - mine);
+        try {
+          return here.sablock.locks.requestSync(names[1 - mine], () => 'went on');
+        } catch ({ code, cycle }) {
+          return [code, ...cycle.map(({ name }) => name).sort()];
+        }
+      });
+    const ends = await Promise.all(actors.map((actor, mine) => actor.do(cross, mine, names)));
+    const expected = ['went on', ['ERR_LOCK_DEADLOCK', ...names]];
+    assert.deepEqual(ends[0] === 'went on' ? ends : ends.reverse(), expected);
+  }),
+);
+
+test(
   'threads that wait for each other, for names and a mutex, learn of it',
   needs('termination when busy'),
   watched(async (_, threads) => {

@@ -265,6 +265,15 @@ mod tests {
     }
 
     #[test]
+    fn the_name_of_a_process_may_contain_anything() {
+        let scratch = crate::files::testing::Scratch::new();
+        let path = scratch.path().join("stat");
+        std::fs::write(&path, b"12 (a) X (b \n) S 1 12 \xff").unwrap();
+        let field = |index| stat(path.to_str().unwrap().to_owned(), index);
+        assert_eq!([field(STATE).as_deref(), field(2).as_deref(), field(5).as_deref()], [Some("S"), Some("12"), None]);
+    }
+
+    #[test]
     fn processes_are_found() {
         assert!(may_process_live(std::process::id()));
         let mut child = std::process::Command::new("sleep").arg("100").spawn().unwrap();
