@@ -607,35 +607,3 @@ test(
     }),
   ),
 );
-
-test(
-  'whoever has lost the memory of what it holds is shown with its place to those who have that still',
-  needs('prompt ends', 'complete collection'),
-  watched((_, threads) =>
-    withDoctor(QUIET, async (doctor) => {
-      const [mutex] = namedMutexes(1);
-      const [holder] = await startActors(threads, 1, undefined, { execArgv: ['--require', DOCTOR] });
-      const take = (here, buffer, name) => {
-        new here.sablock.Mutex(buffer, 0, { name }).lock();
-        here.memory = new WeakRef(buffer);
-      };
-      await holder.do(take, mutex.buffer, mutex.name);
-      const wait = mutex.lockAsync();
-      await holder.do(async (here, file) => {
-        here.require('node:v8').setFlagsFromString('--expose-gc');
-        const collect = here.require('node:vm').runInNewContext('gc');
-        while (here.memory.deref() !== undefined) {
-          await new Promise(setImmediate);
-          collect();
-        }
-        here.require(file).start().report();
-      }, DOCTOR);
-      const [{ holders }] = about(doctor.report().waiting, mutex);
-      assert.equal(holders[0].threadId, holder.threadId);
-      assert.match(holders[0].stack[0], /actor\.js/);
-      await holder.do((here, buffer) => new here.sablock.Mutex(buffer, 0).unlock(), mutex.buffer);
-      await wait;
-      mutex.unlock();
-    }),
-  ),
-);

@@ -4,7 +4,7 @@ const { threadId } = require('node:worker_threads');
 const { binding } = require('../engine/thread.js');
 const clock = require('../load/clock.js');
 
-const { DOCTOR_SLOTS: SLOTS, DOCTOR_SLOT_LENGTH: LENGTH, Suspicion } = binding;
+const { DOCTOR_SLOTS: SLOTS, DOCTOR_SLOT_LENGTH: LENGTH } = binding;
 /** The number of places that are read at once between two ticks of the clock: a hundredth of its time. */
 const MOST_READ = 64;
 /** A serial is the thread and a count. */
@@ -134,7 +134,7 @@ class Holds {
     if (hold.site < 0) this.#unread.delete(hold);
     // Within one tick of the clock none is long; the clock itself may be late.
     const isLong = this.now !== hold.since && clock.now() - hold.since >= this.#longHoldMs;
-    if (isLong) this.suspect(hold, Suspicion.Long);
+    if (isLong) this.suspect(hold, false);
     this.suspend(hold);
   }
 
@@ -150,22 +150,14 @@ class Holds {
     hold.around = null;
   }
 
-  /** Tells of a hold that was long, it seems, or whose guard or memory was collected; returns whether others have that memory still. */
-  suspect(hold, suspicion) {
-    return binding.doctorSuspect(threadId, hold.serial, hold.info.id, this.siteOf(hold), suspicion);
+  /** Reports a hold that was long, it seems, or whose guard was collected. */
+  suspect(hold, isLeaked) {
+    binding.doctorSuspect(threadId, hold.serial, hold.info.id, this.siteOf(hold), isLeaked);
   }
 
-  /** The guard of it was collected while it held. */
-  leak(hold) {
-    this.suspect(hold, Suspicion.Leaked);
-  }
-
-  /**
-   * A lock whose memory is gone can be released by nobody, and another one may come to its address. If only this thread has lost it,
-   * others may wait for it still.
-   */
+  /** A lock whose memory is gone can be released by nobody, and another one may come to its address. */
   dropGone() {
-    const gone = this.active.filter((hold) => hold.info.isGone && !this.suspect(hold, Suspicion.Gone));
+    const gone = this.active.filter(({ info }) => info.isGone);
     for (const hold of gone) this.suspend(hold);
   }
 

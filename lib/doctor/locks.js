@@ -12,6 +12,8 @@ const MOST_KEPT = 10_000;
 const MOST_BYTES = 2 ** 28;
 /** The number of names that are known at once. */
 const MOST_NAMES = 4_000;
+/** The core is told of so many locks at a time that their memory is gone. */
+const MOST_GONE = 1_000;
 /** The kinds that are held, so that to wait for one is to wait for a holder. */
 const HELD = new Set(['Mutex', 'RwLock', 'LockTable', 'Once', 'Semaphore', 'HeldLock']);
 
@@ -83,6 +85,7 @@ class Locks {
   #memories = new WeakMap();
   /** Tells of a buffer that is gone here. */
   #buffers = new FinalizationRegistry((memory) => this.#isGone(memory));
+  #gone = [];
   #isOver = false;
   /** The state of `LockInfo.keep`. */
   kept = { bytes: 0, buffers: new Set() };
@@ -176,10 +179,8 @@ class Locks {
     // A doctor that starts later has other numbers.
     if (this.#isOver) return;
     this.#whenGone();
-    binding.doctorForget(
-      threadId,
-      Array.from(numbers.values(), ({ id }) => id),
-    );
+    for (const { id } of numbers.values()) this.#gone.push(id);
+    if (this.#gone.length >= MOST_GONE) binding.doctorForget(threadId, this.#gone.splice(0));
   }
 
   stop() {

@@ -63,7 +63,7 @@ class ThreadDoctor {
     // Only these need to know who holds what.
     this.#isTracking = lockOrder || deadlocks || leaks || trace;
     if (lockOrder) this.order = new LockOrder(this.holds, this.sites, this.locks);
-    if (leaks) this.#leaks = new FinalizationRegistry((hold) => hold.isActive && this.holds.leak(hold));
+    if (leaks) this.#leaks = new FinalizationRegistry((hold) => hold.isActive && this.holds.suspect(hold, true));
     this.waits = new Waits(this, this.#isTracking ? this.holds : null, options);
   }
 

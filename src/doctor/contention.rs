@@ -224,7 +224,6 @@ mod tests {
             state.end_wait(number, Some(Duration::from_millis(1)), true);
         }
         state.forget(1, &[locks[0], locks[1], locks[3], locks[4]]);
-        state.forget_unused();
         let mut counted: Vec<_> = state
             .contention
             .sorted()

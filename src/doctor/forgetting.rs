@@ -10,28 +10,12 @@ use crate::agents::ThreadId;
 /// If threads that have ended have left so many, they are forgotten with the next.
 const MOST_LEFT: usize = 1_000;
 
-/// The number of locks that no thread keeps in mind from which on they are forgotten.
-const MOST_UNUSED: usize = 1_000;
-
 impl Knowledge {
-    /// A thread does not keep these locks in mind any more. Once there are many, those that nobody does, and of which there is nothing
-    /// to report, go; the delay of those without namesakes becomes that of one class.
+    /// A thread does not keep these locks in mind any more. Those that nobody does, and of which there is nothing to report, go; the
+    /// delay of those without namesakes becomes that of one class.
     pub fn forget(&mut self, thread: ThreadId, locks: &[LockId]) {
-        self.unused.extend(locks.iter().filter(|lock| self.names.leave(**lock, thread)));
-        if self.unused.len() >= MOST_UNUSED {
-            self.forget_unused();
-        }
-    }
-
-    pub(super) fn forget_unused(&mut self) {
-        let unused = std::mem::take(&mut self.unused);
-        let unused: Vec<LockId> = unused.into_iter().filter(|lock| self.names.users(*lock).is_empty()).collect();
+        let unused: Vec<LockId> = locks.iter().copied().filter(|lock| self.names.leave(*lock, thread)).collect();
         self.drop_unused(unused);
-    }
-
-    /// Whether another thread, as far as is known, has the memory of a lock.
-    pub fn is_shared(&self, lock: LockId, thread: ThreadId) -> bool {
-        self.names.users(lock).iter().any(|user| *user != thread && self.tables.contains_key(user))
     }
 
     fn drop_unused(&mut self, unused: impl IntoIterator<Item = LockId>) {
@@ -99,7 +83,6 @@ mod tests {
         let [from, to] = [outer, inner].map(|lock| state.names.node(lock));
         state.order.add(from, to, Edge { from: outer, to: inner, held: 1, locked: 2, thread: 0, gates: Vec::new() });
         state.forget(THREAD, &[outer, inner, other]);
-        state.forget_unused();
         let again = ["outer", "inner", "other"].map(|text| name(&mut state, text));
         assert_eq!([again[0] == outer, again[1] == inner, again[2] == other], [true, true, false]);
     }
@@ -127,46 +110,11 @@ mod tests {
             let lock = name(&mut state, "a");
             begin(&mut state, lock);
             state.forget(THREAD, &[lock]);
-            state.forget_unused();
             assert_eq!(name(&mut state, "a"), lock, "{used}");
             end(&mut state);
             state.forget(THREAD, &[lock]);
-            state.forget_unused();
             assert_ne!(name(&mut state, "a"), lock, "{used} no more");
         }
-    }
-
-    #[test]
-    fn memory_is_shared_while_another_living_thread_has_it() {
-        let mut state = Knowledge::default();
-        for thread in [1, 2] {
-            state.tables.insert(thread, HoldTable::with([0.0; 6]));
-        }
-        let keep = |state: &mut Knowledge, thread| {
-            state.names.keep(Lock { kind: "Mutex".into(), byte_offset: Some(0), address: 8, ..Lock::default() }, thread)
-        };
-        let lock = keep(&mut state, 1);
-        assert!(!state.is_shared(lock, 1));
-        assert_eq!(keep(&mut state, 2), lock);
-        assert!(state.is_shared(lock, 1));
-        state.forget(1, &[lock]);
-        assert_eq!([1, 2].map(|thread| state.is_shared(lock, thread)), [true, false]);
-        state.detach(2, true);
-        assert!(!state.is_shared(lock, 1));
-    }
-
-    #[test]
-    fn locks_that_nobody_keeps_in_mind_are_forgotten_once_they_are_many_but_for_those_that_are_used_again() {
-        let mut state = Knowledge::default();
-        let locks: Vec<LockId> = (1..=MOST_UNUSED).map(|index| contended(&mut state, THREAD, 8 * index)).collect();
-        let Some((last, others)) = locks.split_last() else { unreachable!() };
-        for lock in others {
-            state.forget(THREAD, &[*lock]);
-        }
-        assert_eq!(contended(&mut state, THREAD, 8), locks[0], "they are not many yet");
-        state.forget(THREAD, &[*last]);
-        assert!(state.names.get(locks[0]).is_some());
-        assert!(locks[1..].iter().all(|lock| state.names.get(*lock).is_none()));
     }
 
     /// A mutex that a thread has in a buffer of its own, and has waited for once.

@@ -134,11 +134,6 @@ impl Interned {
         id
     }
 
-    /// The threads that keep a lock in mind, each as often as it does.
-    pub fn users(&self, id: LockId) -> &[ThreadId] {
-        self.locks.get(id as usize).and_then(Option::as_ref).map_or(&[], |known| &known.users)
-    }
-
     /// The locks that a thread keeps in mind, each as often as it does.
     pub fn kept_by(&self, thread: ThreadId) -> Vec<LockId> {
         let known = (0..).zip(&self.locks).filter_map(|(id, known)| Some((id, known.as_ref()?)));

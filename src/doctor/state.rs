@@ -67,8 +67,6 @@ pub struct Knowledge {
     pub(super) watched_outside: FxHashMap<LockId, Watched<Option<Outside>>>,
     /// The locks that threads kept in mind when they ended.
     pub(super) left: Vec<(LockId, ThreadId)>,
-    /// The locks that no thread keeps in mind.
-    pub(super) unused: Vec<LockId>,
     pub(crate) trace: Trace,
     pub(crate) options: Options,
     last_wait: WaitNumber,

@@ -336,28 +336,16 @@ pub fn doctor_unlock(
     Ok(())
 }
 
-/// The reasons why a hold is suspect.
-#[napi]
-pub enum Suspicion {
-    /// It has ended and was long, it seems.
-    Long,
-    /// Its guard was collected while it held.
-    Leaked,
-    /// The thread has lost the memory of the lock.
-    Gone,
-}
-
-/// A hold is suspect. Returns whether another thread has the memory of the lock, so that one may wait for it, if this one has lost it.
+/// A hold is suspect: it has ended and was long, it seems; or its guard was collected while it held.
 #[napi(catch_unwind)]
-pub fn doctor_suspect(thread_id: u32, serial: f64, lock: u32, site: u32, suspicion: Suspicion) -> bool {
+pub fn doctor_suspect(thread_id: u32, serial: f64, lock: u32, site: u32, is_leaked: bool) {
     DOCTOR.with(|state| {
-        match suspicion {
-            Suspicion::Long => state.end_long_hold(serial as u64, thread_id),
-            Suspicion::Leaked => state.note_leak(lock, thread_id, site),
-            Suspicion::Gone => return state.is_shared(lock, thread_id),
+        if is_leaked {
+            state.note_leak(lock, thread_id, site);
+        } else {
+            state.end_long_hold(serial as u64, thread_id);
         }
-        false
-    })
+    });
 }
 
 /// The forms in which what the doctor knows is read.
