@@ -304,6 +304,7 @@ test("what the program's own listener of the end gives back is released, wheneve
       // In a worker one that came so late may still release it, as far as is known.
       const isKnown = at !== 'at the end' || how === 'main';
       assert.deepEqual(lost, isKnown ? ['kept'] : [], `${at}, ${how}`);
+      assert.equal(stderr.split('sablock doctor: ').length - 1, isKnown ? 1 : 0, 'it is printed once');
     }
   }
 });

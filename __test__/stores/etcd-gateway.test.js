@@ -101,6 +101,12 @@ const passed = ({ NO_LEADER, LATE, DENIED, FULL }) => ({
     true,
     { isFinal: false, message: /no etcd.*503/ },
   ],
+  'what a proxy says with a code': [
+    [503, { code: 503, message: 'no upstream' }],
+    false,
+    true,
+    { isFinal: false, message: /no etcd.*503/ },
+  ],
   'what is no etcd': [[404, '<html>'], false, false, { isFinal: true, message: /no etcd.*404/ }],
   'what is no object': [[200, 'null'], false, false, { isFinal: true, message: /no etcd.*200/ }],
   'that the user may not': [DENIED, false, false, { isFinal: true, message: /permission denied/ }],

@@ -45,9 +45,11 @@ class Doctor {
   #atExit = () => {
     // It was stopped by another listener.
     if (this.#doctor === null) return;
+    const isLast = process.listeners('exit').at(-1) === this.#atExit;
     // One that came in this very turn may still release it.
-    if (process.listeners('exit').at(-1) === this.#atExit) this.#doctor.noteEnd();
-    if (!isMainThread) return;
+    if (isLast) this.#doctor.noteEnd();
+    // Otherwise the core prints it when no code runs any more, but on Windows.
+    if (!isMainThread || !(isLast || process.platform === 'win32')) return;
     const text = binding.doctorRead(LastText);
     if (text !== null) process.stderr.write(text);
   };

@@ -7,7 +7,7 @@ use super::names::LockId;
 use super::state::Knowledge;
 use crate::agents::ThreadId;
 
-/// If threads that have ended have left so many, they are forgotten with the next.
+/// If threads that have ended have left so many, they are forgotten with the next; and so many of these become one.
 const MOST_LEFT: usize = 1_000;
 
 impl Knowledge {
@@ -51,7 +51,10 @@ impl Knowledge {
                 left.filter(|(lock, thread)| self.names.leave(*lock, *thread)).map(|(lock, _)| lock).collect();
             self.order.forget(|lock| unused.contains(&lock) && self.names.is_past(lock));
             self.drop_unused(unused);
-            self.contention.fold_threads(|thread| !self.tables.contains_key(&thread));
+        }
+        if self.ended.len() >= MOST_LEFT {
+            let ended = std::mem::take(&mut self.ended);
+            self.contention.fold_threads(|thread| ended.contains(&thread));
         }
         // It may have stopped before: what it kept in mind then is among this.
         self.left.retain(|(_, other)| *other != thread);
@@ -61,7 +64,9 @@ impl Knowledge {
 
 #[cfg(test)]
 mod tests {
-    use super::super::names::Lock;
+    use std::time::Duration;
+
+    use super::super::names::{ENDED, Lock};
     use super::super::order::Edge;
     use super::super::testing;
     use super::*;
@@ -74,6 +79,23 @@ mod tests {
         state
             .names
             .keep(Lock { name: Some(name.into()), kind: "HeldLock".into(), byte_offset: None, address: 0 }, THREAD)
+    }
+
+    #[test]
+    fn threads_become_one_once_many_have_ended_and_not_one_that_has_stopped() {
+        let mut state = Knowledge::default();
+        state.options.counts = true;
+        let lock = name(&mut state, "a");
+        let many = MOST_LEFT as ThreadId;
+        for thread in 0..=many {
+            let number = state.begin_wait(testing::wait(thread, lock, 64, sync::now()));
+            state.end_wait(number, Some(Duration::from_millis(1)), true);
+            state.detach(thread, thread > 0);
+        }
+        let [contended] = state.contention.sorted()[..] else { panic!("it is one lock") };
+        let mut counts: Vec<_> = contended.waiters.iter().map(|((thread, _), delay)| (*thread, delay.waits)).collect();
+        counts.sort_by_key(|(_, waits)| *waits);
+        assert_eq!(counts, [(0, 1), (ENDED, u64::from(many))]);
     }
 
     #[test]

@@ -67,6 +67,8 @@ pub struct Knowledge {
     pub(super) watched_outside: FxHashMap<LockId, Watched<Option<Outside>>>,
     /// The locks that threads kept in mind when they ended.
     pub(super) left: Vec<(LockId, ThreadId)>,
+    /// The threads that have ended, and whose waits are told of one by one.
+    pub(super) ended: FxHashSet<ThreadId>,
     pub(crate) trace: Trace,
     pub(crate) options: Options,
     last_wait: WaitNumber,
@@ -125,6 +127,7 @@ impl Knowledge {
         if has_ended {
             // No other thread ends the main one.
             self.note_never_released(thread, thread != MAIN);
+            self.ended.insert(thread);
         } else {
             self.prints_at_end &= thread != MAIN;
         }

@@ -107,14 +107,21 @@ pub fn doctor_start(env: Env, thread_id: u32, slots: Unknown, now: f64, options:
         forwarder: options.forwarder,
     };
     if thread_id == MAIN {
+        LazyLock::force(&PROCESS);
         at_end(print_left);
     }
     let is_first = DOCTOR.with(|state| state.attach(thread_id, table, options_of, options.folder));
     Ok(!is_first || watch(&DOCTOR, names(), &LOCKS, holder_of).is_ok())
 }
 
+/// The process whose end is awaited: a child that native code has forked is called at its end as well.
+static PROCESS: LazyLock<u32> = LazyLock::new(std::process::id);
+
 /// No code of the process runs any more. A listener of the program may have kept that of the doctor from being called.
 extern "C" fn print_left() {
+    if *PROCESS != std::process::id() {
+        return;
+    }
     let read = || DOCTOR.with(|state| state.text_left(&living()));
     // There is nobody to tell that it could not be read, or written.
     if let Ok(Some(text)) = std::panic::catch_unwind(read) {

@@ -10,6 +10,7 @@ const { readConnection } = require('./connection.js');
 /** Codes of gRPC. */
 const NO_USERS = 9;
 const UNAUTHENTICATED = 16;
+const MOST_CODE = 16;
 /** Errors of a token: the users' rights have changed since it was given, it is over, or there was no need of one before. */
 const STALE = /revision of auth store is old|invalid auth token|user name is empty/;
 /** No leader, or no quorum: another member may have one. */
@@ -239,7 +240,8 @@ function failureOf(answer) {
     code,
     grpc_code: grpc = code,
   } = answer.error instanceof Object ? answer.error : answer;
-  return typeof error === 'string' && Number.isInteger(grpc) ? { message: error, grpc } : null;
+  // Others, as a proxy, tell the status of HTTP as their code.
+  return typeof error === 'string' && grpc >= 0 && grpc <= MOST_CODE ? { message: error, grpc } : null;
 }
 
 /** Tokens end after some minutes, and with each change of the users' rights. */
