@@ -169,6 +169,36 @@ test(
   }),
 );
 
+for (const mode of ['exclusive', 'shared']) {
+  test(
+    `a thread learns that who waits for its name, the second of two, has the first that it asks for: ${mode}`,
+    needs('termination when busy'),
+    watched(async (_, threads) => {
+      const [holder, other] = await startActors(threads, 2);
+      const holding = holder.do(
+        (here, mode) =>
+          here.sablock.locks.requestSync('second of two', () => {
+            here.raise(0);
+            here.waitForFlag(1);
+            try {
+              return here.sablock.locks.requestSync('first of two', { mode }, () => 'went on');
+            } catch ({ code }) {
+              return code;
+            }
+          }),
+        mode,
+      );
+      await threads.raised(0);
+      const both = other.do((here) =>
+        here.sablock.locks.requestSync(['first of two', 'second of two'], () => 'has both'),
+      );
+      await pendingFor(threads, 'second of two', 1);
+      threads.raise(1);
+      assert.deepEqual(await Promise.all([holding, both]), ['ERR_LOCK_DEADLOCK', 'has both']);
+    }),
+  );
+}
+
 test(
   'threads that wait for each other, for names and a mutex, learn of it',
   needs('termination when busy'),
