@@ -79,6 +79,26 @@ for (const [kind, { isThere, start, make, settings, ways }] of Object.entries(KI
     assert.deepEqual(eventsOf(messages), ['connected', 'unreachable', 'reconnected']);
   });
 
+  test(`${kind}: a store that is reached at last is connected, not reconnected`, options, async (t) => {
+    const server = await start();
+    t.after(() => server.stop());
+    await server.kill();
+    const namespace = `late, of ${kind}`;
+    const messages = messagesOf(t, namespace);
+    const manager = new LockManager({ store: make(server.url, { ...settings, namespace }) });
+    t.after(() => manager.close());
+    const unreached = assert.rejects(
+      manager.request('one', { timeout: 1 }, () => {}),
+      { code: 'ERR_LOCK_STORE' },
+    );
+    await seen(() => messages.length > 0);
+    await unreached;
+    await server.start();
+    assert.equal(await manager.request('one', () => 'done'), 'done');
+    await seen(() => messages.length > 1);
+    assert.deepEqual(eventsOf(messages), ['unreachable', 'connected']);
+  });
+
   test(
     `${kind}: a manager that is closed while it connects keeps no connection, and publishes nothing`,
     options,
