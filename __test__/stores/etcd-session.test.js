@@ -29,6 +29,17 @@ async function begun(t, of) {
   return { session, calls };
 }
 
+test('a lease is asked for in whole seconds, and no shorter than it is to be', async (t) => {
+  const asked = [];
+  const settings = { lease: 2400, renew: 200_000, connectTimeout: 5000 };
+  const call = async (path, { TTL }) => {
+    if (path === 'lease/grant') asked.push(Number(TTL));
+    return { ID: '1', TTL: '3' };
+  };
+  await begun(t, { settings, call });
+  assert.deepEqual(asked, [3]);
+});
+
 test('a lease that ends before deletions are reported is the error of the beginning', {
   timeout: 60_000,
 }, async (t) => {

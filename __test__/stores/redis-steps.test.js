@@ -24,6 +24,7 @@ async function serve(t) {
     return {
       isKnown: Number(isKnown) === 1,
       isGranted: fence !== '0',
+      fence: BigInt(fence),
       isMarked: isMarked === '1',
       soonest: Number(soonest),
     };
@@ -107,6 +108,27 @@ test('of holders and waiters whose time is over none is in the way, whoever asks
     assert.equal((await step(verb, 'late')).isGranted, false);
     assert.deepEqual((await server.ask('HKEYS', TICKETS)).includes('dead'), false);
   }
+});
+
+test('whoever only waited to be alone, and whose time is over, leaves no mark', options, async (t) => {
+  const { step, server } = await serve(t);
+  await step(ENQUEUE, 'holder');
+  await step(ENQUEUE, 'dead', { lease: 300 });
+  await step(ENQUEUE, 'living');
+  while ((await server.ask('HKEYS', TICKETS)).includes('dead')) await step(RENEW, 'living');
+  await step(RELEASE, 'holder');
+  const { isGranted, isMarked } = await step(RENEW, 'living');
+  assert.deepEqual({ isGranted, isMarked }, { isGranted: true, isMarked: false });
+});
+
+test('of those who share, and get in by one step, each has a fence of its own', options, async (t) => {
+  const { step } = await serve(t);
+  const alone = await step(ENQUEUE, 'alone');
+  for (const id of ['first', 'second']) await step(ENQUEUE, id, { shared: true });
+  await step(RELEASE, 'alone');
+  const [first, second] = [await step(RENEW, 'first'), await step(RENEW, 'second')];
+  assert.deepEqual([first.isGranted, second.isGranted], [true, true]);
+  assert.ok(alone.fence < first.fence && first.fence < second.fence, `${alone.fence}, ${first.fence}, ${second.fence}`);
 });
 
 test(
