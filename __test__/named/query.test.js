@@ -45,6 +45,21 @@ test('those who share a name, and those who wait, show once each, in the order i
   assert.deepEqual(await modesOf('many'), { held: [], pending: [] });
 });
 
+test('those who wait for several names show in the order in which they came, whatever they wait for', async () => {
+  const names = ['waited a', 'waited b', 'waited c'];
+  const held = await Promise.all(names.map((name) => locks.acquireAsync(name)));
+  // Of the first one more than of the others, so that their places in the lines differ from those in time.
+  const [a, b, c] = names;
+  const order = [a, a, b, a, c, b, a, c];
+  const waiting = order.map((name) => locks.request(name, () => {}));
+  assert.deepEqual(
+    (await locks.query()).pending.map(({ name }) => name),
+    order,
+  );
+  for (const lock of held) lock.unlock();
+  await Promise.all(waiting);
+});
+
 test('of many names everybody shows, though other code runs before all of them are listed', async () => {
   const names = Array.from({ length: 5000 }, (_, index) => `${index}${'\u{1F512}'.repeat(index % 3)}`);
   const held = [];
