@@ -48,7 +48,7 @@ test('those who share a name, and those who wait, show once each, in the order i
 test('those who wait for several names show in the order in which they came, whatever they wait for', async () => {
   const names = ['waited a', 'waited b', 'waited c'];
   const held = await Promise.all(names.map((name) => locks.acquireAsync(name)));
-  // Of the first one more than of the others, so that their places in the lines differ from those in time.
+  // More of the first one than of the others, so that their places in the lines differ from those in time.
   const [a, b, c] = names;
   const order = [a, a, b, a, c, b, a, c];
   const waiting = order.map((name) => locks.request(name, () => {}));
