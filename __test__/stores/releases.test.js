@@ -230,6 +230,8 @@ for (const when of ['meanwhile', 'once the server is reached again']) {
 }
 
 const CELL = new Int32Array(new SharedArrayBuffer(4));
+/** Half of it is what an answer may take, while others start their servers. */
+const LOST_AFTER = 4000;
 
 /** The ways in which the loss of a lock is seen first: by the thread that holds it, or by the lock worker. */
 const LOOKS = {
@@ -238,7 +240,7 @@ const LOOKS = {
     while (lock.locked) Atomics.wait(CELL, 0, 0, 0.05);
   },
   'the lock worker': async (lock) => {
-    await pause(2500);
+    await pause(LOST_AFTER + 500);
     assert.equal(lock.locked, false);
   },
 };
@@ -255,9 +257,8 @@ describe('a lock that is lost inside', { concurrency: 4 }, () => {
           const server = await start();
           t.after(() => server.stop());
           const proxy = await startProxy(t, server.url);
-          const [far, near] = [proxy.url, server.url].map(
-            (url) => new LockManager({ store: make(url, { lease: 2000 }) }),
-          );
+          const far = new LockManager({ store: make(proxy.url, { lease: LOST_AFTER }) });
+          const near = new LockManager({ store: make(server.url, LEASES) });
           t.after(() => Promise.all([far.close(), near.close()]));
           const lock = await far.acquireAsync('lost', { mode });
           // The server hears each renewal, and its answers do not come.
