@@ -1,6 +1,8 @@
 // Loaded before a test file by `scripts/hollow.js`: the code of each worker that its tests start, and of those that the
 // programs of its tests start, is a throw. Writes how each test ended, and how many workers it had started.
 
+const { AsyncLocalStorage } = require('node:async_hooks');
+const childProcess = require('node:child_process');
 const fs = require('node:fs');
 const nodeTest = require('node:test');
 const { syncBuiltinESMExports } = require('node:module');
@@ -10,10 +12,20 @@ const { SABLOCK_HOLLOW: LOG, SABLOCK_HOLLOW_LIMIT: LIMIT, SABLOCK_HOLLOW_FILE: F
 
 const note = (what) => fs.appendFileSync(LOG, `${JSON.stringify(what)}\n`);
 
+/** The test whose code runs: one that hangs goes on beside those that come after it. */
+const running = new AsyncLocalStorage();
+const testOf = () => running.getStore() ?? process.env.SABLOCK_HOLLOW_TEST;
+
+const { spawn } = childProcess;
+childProcess.spawn = (file, args, options) => {
+  const env = { ...(options?.env ?? process.env), SABLOCK_HOLLOW_TEST: testOf() };
+  return spawn(file, args, { ...options, env });
+};
+
 class HollowWorker extends workerThreads.Worker {
   constructor(_, options) {
     super("throw new Error('The code of this worker was taken away')", { ...options, eval: true });
-    note({ test: process.env.SABLOCK_HOLLOW_TEST, worker: true });
+    note({ test: testOf(), worker: true });
   }
 }
 
@@ -24,10 +36,12 @@ const noted = (name, body) => async (t) => {
   const limit = new Promise((resolve) => {
     timer = setTimeout(resolve, Number(LIMIT), 'hangs');
   });
-  const ended = (async () => body(t))().then(
-    () => 'passes',
-    () => 'fails',
-  );
+  const ended = running
+    .run(name, async () => body(t))
+    .then(
+      () => 'passes',
+      () => 'fails',
+    );
   note({ test: name, end: await Promise.race([ended, limit]) });
   clearTimeout(timer);
 };
