@@ -115,11 +115,11 @@ exports.blockFor = (primitive, request, options, verb, alternative) => {
 /** A promise that is rejected with the error, or with what `verb` was called on, if that is the reason. */
 exports.rejectCall = (error, self, verb) => Promise.reject(isPrimitive(self) ? error : invalidThis(self, verb));
 
-/** A promise of what the request takes. */
-exports.awaitFor = (primitive, request, options, verb) => {
+/** A promise of what the request takes; `known` are the options of the verb, if it has more than the others. */
+exports.awaitFor = (primitive, request, options, verb, known) => {
   try {
     const { words } = inner(primitive);
-    return lockWord(primitive, words, request, toAsyncOptions(words, options), verb);
+    return lockWord(primitive, words, request, toAsyncOptions(words, options, known), verb);
   } catch (error) {
     return exports.rejectCall(error, primitive, verb);
   }

@@ -9,7 +9,6 @@ const {
   checkExecuted,
   isThenable,
   own,
-  toAsyncOptions,
   toCountOf,
   toPermits,
   toTimeout,
@@ -90,11 +89,7 @@ class Semaphore extends SharedPrimitive {
   }
 
   static #RUN = {
-    enter(it, options) {
-      const n = toPermits(it.#word, options);
-      const wait = options === undefined ? undefined : toAsyncOptions(it.#word, options, OF_EXECUTE);
-      return it.#acquireAsync(n, wait, 'execute');
-    },
+    enter: (it, options) => it.#acquireAsync(toPermits(it.#word, options), options, 'execute', OF_EXECUTE),
     leave: (_, permits) => permits.release(),
   };
 
@@ -217,7 +212,7 @@ class Semaphore extends SharedPrimitive {
     return blockFor(this, this.#request(permits, n), limit, verb, alternative);
   }
 
-  #acquireAsync(n = 1, options, verb) {
+  #acquireAsync(n = 1, options, verb, known) {
     try {
       const permits = this.#make(n);
       // As long as others of this thread wait, it stays behind them.
@@ -225,7 +220,7 @@ class Semaphore extends SharedPrimitive {
         const acquired = Promise.resolve(permits);
         if (this.#take(n)) return acquired;
       }
-      return awaitFor(this, this.#request(permits, n), options, verb);
+      return awaitFor(this, this.#request(permits, n), options, verb, known);
     } catch (error) {
       return Promise.reject(error);
     }
