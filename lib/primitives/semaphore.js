@@ -167,8 +167,7 @@ class Semaphore extends SharedPrimitive {
   executeSync(fn, options) {
     checkExecuted(this.#word, fn, options);
     const n = toPermits(this.#word, options);
-    const limit = options === undefined ? undefined : toTimeout(this.#word, options, OF_EXECUTE);
-    const permits = this.#acquire(n, limit, 'executeSync', 'execute()');
+    const permits = this.#acquire(n, options, 'executeSync', 'execute()', OF_EXECUTE);
     let result;
     let error;
     let hasThrown = false;
@@ -205,9 +204,9 @@ class Semaphore extends SharedPrimitive {
     return new SemaphorePermits(secret, this, n);
   }
 
-  #acquire(n, options, verb, alternative) {
+  #acquire(n, options, verb, alternative, known) {
     const permits = this.#make(n);
-    const limit = options === undefined ? Infinity : toTimeout(this.#word, options);
+    const limit = options === undefined ? Infinity : toTimeout(this.#word, options, known);
     if (this.#mayBlock && this.#take(n)) return permits;
     return blockFor(this, this.#request(permits, n), limit, verb, alternative);
   }
