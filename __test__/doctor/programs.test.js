@@ -128,13 +128,13 @@ test("a program's own listener of SIGUSR2 is left alone", {
 
 const UNIX = { ...PRELOADS, ...(process.platform === 'win32' && { skip: 'no signals on Windows' }) };
 
-/** Sends a signal once stdout says that the program is ready. */
-const onReady = (signal) => {
+/** Sends signals, one right after the other, once stdout says that the program is ready. */
+const onReady = (...signals) => {
   let isSent = false;
   return (text, child) => {
     if (text.includes('ready') && !isSent) {
       isSent = true;
-      child.kill(signal);
+      for (const signal of signals) child.kill(signal);
     }
     return false;
   };
@@ -180,11 +180,7 @@ test('SIGUSR2 prints the report while the main thread is blocked', UNIX, async (
 });
 
 test('a signal that comes right before another one ends the program all the same', UNIX, async () => {
-  let isAsked = false;
-  const isEnough = (text, child) => {
-    if (text === 'ready' && !isAsked) isAsked = child.kill('SIGTERM') && child.kill('SIGUSR2');
-    return false;
-  };
+  const isEnough = onReady('SIGTERM', 'SIGUSR2');
   const { code } = await run([CLI, 'doctor', write('hangs.js', HANGS)], { isEnough });
   assert.equal(code, 128 + constants.signals.SIGTERM);
 });
