@@ -138,3 +138,23 @@ test(
     thief.unlock();
   }),
 );
+
+test(
+  'code that throws since not all of several names are available: the next holder reports the end inside, nobody before',
+  needs('prompt ends'),
+  watched(async (t, threads) => {
+    warningsOf(t, 'SABLOCK_ABANDONED');
+    const told = endsOf(t);
+    const ended = await abandon(threads, 'first of two');
+    const other = await locks.acquireAsync('the second is held');
+    const names = ['first of two', 'the second is held'];
+    const fail = (all) => {
+      if (all === null) throw error;
+    };
+    await assert.rejects(locks.request(names, { ifAvailable: true }, fail), error);
+    assert.deepEqual(told, []);
+    other.unlock();
+    await locks.request('first of two', (lock) => lock.markConsistent());
+    assert.deepEqual(told, [`first of two: ${ended}`]);
+  }),
+);

@@ -90,6 +90,8 @@ class Locking {
   /** One could not be had. */
   giveBack() {
     giveBackAll([...this.#locks.values()]);
+    // The code of this call may throw then, and must not make them go back once more.
+    this.#locks.clear();
   }
 }
 
