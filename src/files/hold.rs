@@ -172,7 +172,7 @@ impl FileHold {
     /// process, which lives, would say that it does.
     pub fn end(self) {
         if !self.is_in {
-            self.release();
+            self.give_back();
             return;
         }
         let Some(info) = self.info else { return };

@@ -130,6 +130,20 @@ fn a_part_of_several_that_ends_before_all_are_there_leaves_no_mark() {
     assert_eq!(part().past(), Past::Abandoned, "the mark of an earlier one stays");
 }
 
+#[test]
+fn an_end_that_a_thread_would_have_reported_had_all_of_several_been_there_is_reported_by_the_next() {
+    for mode in [LockMode::Exclusive, LockMode::Shared] {
+        let scratch = Scratch::new();
+        let files = Arc::new(Files::of(&scratch, "unreported"));
+        drop(begin(&files, LockMode::Exclusive, false));
+        let mut part = begin(&files, mode, false);
+        let Past::Ended(Some(ended)) = part.past() else { panic!("its holder ended inside") };
+        part.note_in(false).unwrap();
+        part.end();
+        assert_eq!(begin(&files, LockMode::Exclusive, false).past(), Past::Ended(Some(ended)), "{mode:?}");
+    }
+}
+
 /// As a clock that went back leaves it.
 const AHEAD: u64 = u64::MAX / 2;
 
