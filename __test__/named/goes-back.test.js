@@ -5,8 +5,10 @@ const { unsubscribe } = require('node:diagnostics_channel');
 const { test } = require('node:test');
 const { LockManager, locks } = require('../..');
 const { thread } = require('../../lib/engine/thread.js');
+const { startActors } = require('../helpers/actors.js');
+const { createFolder } = require('../helpers/folder.js');
 const { subscribe, warningsOf } = require('../helpers/messages.js');
-const { abandon, turns } = require('../helpers/names.js');
+const { abandon, pendingFor, turns } = require('../helpers/names.js');
 const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
 
@@ -158,3 +160,32 @@ test(
     assert.deepEqual(told, [`first of two: ${ended}`]);
   }),
 );
+
+for (const scope of ['process', 'machine']) {
+  test(
+    `an end inside that a thread did not report, since it ended while it waited for the others, is reported by the next: ${scope}`,
+    needs('prompt ends'),
+    watched(async (t, threads) => {
+      warningsOf(t, 'SABLOCK_ABANDONED');
+      const told = endsOf(t);
+      const options = scope === 'machine' ? { directory: createFolder(t) } : {};
+      const manager = new LockManager(options);
+      const ask = (here, options, names) => {
+        here.manager = new here.sablock.LockManager(options);
+        here.request = here.manager.acquireAsync(names);
+      };
+      const [first, second] = await startActors(threads, 2);
+      const other = await manager.acquireAsync('z');
+      await first.do(ask, options, ['a']);
+      await first.do((here) => here.request);
+      const ended = first.threadId;
+      await first.terminate();
+      await second.do(ask, options, ['a', 'z']);
+      await pendingFor(threads, 'z', 1, manager);
+      await second.terminate();
+      const { abandoned } = await manager.acquireAsync('a');
+      other.unlock();
+      assert.deepEqual({ abandoned, told }, { abandoned: true, told: [`a: ${ended}`] });
+    }),
+  );
+}

@@ -134,7 +134,7 @@ impl Names<'_> {
     fn holds_at(&self, contents: &Contents, address: usize) -> Vec<NameHold> {
         let now = sync::now();
         let living = contents.holders_of(address).iter().filter(|holder| !self.engine.is_ghost(holder.agent));
-        let view = |Holder { agent, hold, since, is_in }: &Holder| NameHold {
+        let view = |Holder { agent, hold, since, is_in, .. }: &Holder| NameHold {
             number: hold.request.generation,
             thread: self.engine.agents.thread(*agent).unwrap_or_default(),
             mode: hold.mode,
@@ -172,7 +172,7 @@ impl Names<'_> {
                     views.rows.push(Row { waits, since, ticket, name, mode, thread });
                 }
             };
-            for &Holder { agent, hold, since, is_in } in contents.holders_of(address) {
+            for &Holder { agent, hold, since, is_in, .. } in contents.holders_of(address) {
                 add(!is_in, since, 0, agent, hold.mode);
             }
             for (ticket, &Waiter { agent, hold, since, .. }) in contents.waiters_of(address) {

@@ -209,7 +209,7 @@ impl Section<'_> {
         let (agent, hold) = (self.contents.waiters[id].agent, self.contents.waiters[id].hold);
         let is_alone = hold.is_some_and(Hold::is_exclusive);
         if let Some(hold) = hold {
-            self.note_holder(agent, hold);
+            self.note_holder(agent, hold, settlement.report());
         }
         self.contents.settle(self.place.address(), id, settlement, &mut self.wakes);
         if is_alone { Next::Done } else { Next::Again }

@@ -17,6 +17,8 @@ pub(crate) struct Holder {
     pub(crate) since: Instant,
     /// Whether its code is in; else it has what the engine has to give, and waits for more.
     pub(crate) is_in: bool,
+    /// The agent whose thread ended inside, which its code has to report once it is in.
+    pub(crate) report: Option<AgentId>,
 }
 
 /// The holders of one.

@@ -11,10 +11,10 @@ use crate::memory::Place;
 use crate::sync::{self, MutexGuard};
 
 impl Section<'_> {
-    /// Somebody holds it now.
-    pub(super) fn note_holder(&mut self, agent: AgentId, hold: Hold) {
+    /// Somebody holds it now, and has to report that ended agent.
+    pub(super) fn note_holder(&mut self, agent: AgentId, hold: Hold, report: Option<AgentId>) {
         if let Hold::Listed(hold) = hold {
-            let holder = Holder { agent, hold, since: sync::now(), is_in: !hold.is_part };
+            let holder = Holder { agent, hold, since: sync::now(), is_in: !hold.is_part, report };
             self.contents.holders.entry(self.place.address()).or_default().push(holder);
         }
     }
@@ -50,8 +50,9 @@ impl Section<'_> {
     /// `agent` gets in before all who wait; nobody holds it. Returns the ended agent that it has to report.
     pub(crate) fn let_in(&mut self, agent: AgentId, hold: Hold) -> Option<AgentId> {
         self.state = self.primitive.grant(self.state, hold, agent).expect("nobody holds it");
-        self.note_holder(agent, hold);
-        self.take_report()
+        let report = self.take_report();
+        self.note_holder(agent, hold, report);
+        report
     }
 
     /// Leaves a notice for the loop of `agent`, if that lives.
@@ -68,10 +69,11 @@ impl Section<'_> {
         self.contents.holder(self.place.address(), agent, hold).is_some()
     }
 
-    /// The thread of `agent` has ended with this hold: others get in. It is marked if its code was in.
+    /// The thread of `agent` has ended with this hold: others get in. It is marked if its code was in; else the next reports what
+    /// it did not come to report.
     pub(crate) fn end_hold(&mut self, agent: AgentId, hold: Hold) {
-        let holder = self.contents.holder(self.place.address(), agent, hold);
-        let was_in = holder.is_some_and(|holder| holder.is_in || fault!(EndBesideANameMarksIt));
+        let Some(holder) = self.contents.holder(self.place.address(), agent, hold) else { return };
+        let (was_in, report) = (holder.is_in || fault!(EndBesideANameMarksIt), holder.report);
         if !self.forget_holder(agent, hold) {
             return;
         }
@@ -80,6 +82,7 @@ impl Section<'_> {
             self.state = self.primitive.ended(self.state);
         } else if let Some(state) = self.primitive.release(self.state, hold, agent) {
             self.state = state;
+            self.leave_report(report);
         }
         self.hand_off();
     }

@@ -150,7 +150,7 @@ impl<'e> Section<'e> {
             Decision::Granted(state) => {
                 let settlement = self.admit(state);
                 if let Some(hold) = request.hold() {
-                    self.note_holder(agent, hold);
+                    self.note_holder(agent, hold, settlement.report());
                     self.admit_others(hold);
                 }
                 Some(settlement)
@@ -180,6 +180,14 @@ impl<'e> Section<'e> {
         self.abandoned_by.take().inspect(|_| self.contents.stats.took_report())
     }
 
+    /// Nobody has reported it: the next to get in does.
+    pub(super) fn leave_report(&mut self, abandoned_by: Option<AgentId>) {
+        if abandoned_by.is_some() {
+            self.contents.stats.gave_report_back();
+            self.abandoned_by = self.abandoned_by.or(abandoned_by);
+        }
+    }
+
     /// The holder releases, and the next gets in. False if it does not hold it so: then nothing changes.
     pub(crate) fn release(&mut self, hold: Hold, agent: AgentId) -> bool {
         let Some(state) = self.primitive.release(self.state, hold, agent) else { return false };
@@ -202,10 +210,7 @@ impl<'e> Section<'e> {
             return false;
         }
         self.state = state;
-        if abandoned_by.is_some() {
-            self.contents.stats.gave_report_back();
-            self.abandoned_by = self.abandoned_by.or(abandoned_by);
-        }
+        self.leave_report(abandoned_by);
         if !fault!(RevokedHoldIsLost) {
             self.hand_off();
         }

@@ -37,6 +37,14 @@ impl Outcome {
 }
 
 impl Settlement {
+    /// Returns the ended agent that its code has to report.
+    pub(super) const fn report(self) -> Option<AgentId> {
+        match self {
+            Self::Granted { abandoned_by, .. } => abandoned_by,
+            _ => None,
+        }
+    }
+
     /// Returns the outcome of the wait, for its code.
     pub(super) fn outcome(self) -> Result<Outcome, Corrupt> {
         match self {
