@@ -99,6 +99,6 @@ test('a store is shown by its kind, without the password that may be in it', () 
 });
 
 test('a store is made by its function only', () => {
-  const { constructor } = make('redis');
-  assert.throws(() => new constructor(Symbol('Store'), 'redis', '{}'), TypeError);
+  const { constructor: Store } = make('redis');
+  assert.throws(() => new Store(Symbol('Store'), 'redis', '{}'), TypeError);
 });

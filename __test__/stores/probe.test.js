@@ -1,0 +1,67 @@
+// The probe that refuses servers and poolers behind which the locks of sessions do not exclude. The server is the test.
+
+const assert = require('node:assert/strict');
+const { test } = require('node:test');
+const { checkExclusion } = require('../../lib/stores/sessions/probe.js');
+
+const KIND = { store: 'Store', pooler: 'this is no place for locks.', keyOf: (space, name) => `${space}/${name}` };
+const REFUSED = {
+  code: 'ERR_LOCK_STORE',
+  isFinal: true,
+  message: 'This Store cannot keep locks: this is no place for locks.',
+};
+
+/**
+ * Two sessions of one server that keeps locks, but for what `wrong` says of the call of this number: `isDone`, or the session where it
+ * came to. `log` has what was asked.
+ */
+function serve(wrong = {}) {
+  const holders = new Map();
+  const it = { log: [], keys: new Set() };
+  const sessionOf = (id) => ({
+    id,
+    async probe(key, isLock) {
+      it.keys.add(key);
+      it.log.push(`${id} ${isLock ? 'locks' : 'unlocks'}`);
+      const isDone = isLock ? !holders.has(key) : holders.get(key) === id;
+      if (isDone && isLock) holders.set(key, id);
+      if (isDone && !isLock) holders.delete(key);
+      return { isDone, id, ...wrong[it.log.length] };
+    },
+    async unlockAll(key) {
+      it.log.push(`${id} unlocks all`);
+      assert.ok(it.keys.has(key));
+      if (id === 1) throw new Error('The first has nothing.');
+    },
+  });
+  it.check = () => checkExclusion(KIND, sessionOf(1), sessionOf(2));
+  return it;
+}
+
+const ROUND = ['1 locks', '2 locks', '1 unlocks', '2 locks', '2 unlocks'];
+
+test('a server that keeps locks is tried three times, by a key of its own each time', async () => {
+  const it = serve();
+  await it.check();
+  assert.deepEqual(it.log, [...ROUND, ...ROUND, ...ROUND]);
+  assert.equal(it.keys.size, 3);
+  for (const key of it.keys) assert.match(key, /^sablock probe\//);
+});
+
+for (const [index, step] of ROUND.entries()) {
+  for (const round of [0, 2]) {
+    const at = round * ROUND.length + index + 1;
+    test(`a server is refused if "${step}" comes to something else, in round ${round}, and nothing stays locked there`, async () => {
+      const it = serve({ [at]: { isDone: step === '2 locks' && index === 1 } });
+      await assert.rejects(it.check(), REFUSED);
+      assert.deepEqual(it.log.slice(-2), ['1 unlocks all', '2 unlocks all']);
+      assert.equal(it.keys.size, round + 1);
+    });
+  }
+
+  test(`a server is refused if "${step}" comes to another session, though it does what it should`, async () => {
+    const it = serve({ [index + 1]: { id: 3 } });
+    await assert.rejects(it.check(), REFUSED);
+    assert.deepEqual(it.log, ROUND.slice(0, index + 1));
+  });
+}
