@@ -7,10 +7,12 @@ const threads = require('node:worker_threads');
 /** The messages that the lock worker would tell the thread that started it. */
 const told = [];
 threads.parentPort = { postMessage: ({ sablockStore }) => told.push(sablockStore.event) };
-const { Connection, Releases, pauses, within } = require('../../lib/stores/retry.js');
+const { noClient, notConnected } = require('../../lib/stores/errors.js');
+const retry = require('../../lib/stores/retry.js');
 const { turns } = require('../helpers/names.js');
 const clock = require('../../lib/load/clock.js');
 
+const { Connection, Releases, pauses, within } = retry;
 const STORE = { code: 'ERR_LOCK_STORE' };
 const begun = async () => ({});
 
@@ -146,4 +148,81 @@ test('who tries a name comes after all of its releases that are under way, and n
   settle.other();
   await turns();
   assert.deepEqual(over, ['a', 'all']);
+});
+
+/** Errors of a request, and whether they may be those of a connection that was forgotten on its way while it was idle. */
+const CUTS = [
+  [{ code: 'ECONNRESET' }, true],
+  [{ code: 'EPIPE' }, true],
+  [{ code: 'ERR_LOCK_STORE', cause: { code: 'ECONNRESET' } }, true],
+  [{ code: 'ECONNREFUSED' }, false],
+  [{}, false],
+];
+
+test('what fails by a connection that was forgotten is asked once more, if it fails at once and stood before', async (t) => {
+  let now = 1000;
+  t.mock.method(clock, 'now', () => now);
+  /** How often a question, and a try, are asked, of which the first `fails` fail with this error after so many milliseconds. */
+  const count = async (error, { isReached = true, ms = 0, fails = 9, act = () => {} } = {}) => {
+    const [times, repeated] = [[], []];
+    for (const verb of ['ask', 'lock']) {
+      const { connection } = create();
+      if (isReached) await connection.get();
+      const ticket = { isCancelled: false, isTry: true, isRepeated: false };
+      let asked = 0;
+      const once = async () => {
+        asked += 1;
+        repeated.push(ticket.isRepeated === (verb === 'lock' && asked > 1));
+        now += ms;
+        act(connection);
+        if (asked <= fails) throw Object.assign(new Error('cut'), error);
+      };
+      await (verb === 'ask' ? connection.ask(once) : connection.lock(ticket, once)).catch(() => {});
+      times.push(asked);
+    }
+    assert.ok(repeated.every(Boolean), 'a ticket says that it is asked for again');
+    return times;
+  };
+  for (const [error, mayBe] of CUTS) {
+    const often = mayBe ? 2 : 1;
+    assert.deepEqual(await count(error, { fails: 1 }), [often, often], JSON.stringify(error));
+    assert.deepEqual(await count(error), [often, often], 'never a third time');
+    assert.deepEqual(await count(error, { isReached: false }), [1, 1]);
+    assert.deepEqual(await count(error, { ms: 249 }), [often, often]);
+    assert.deepEqual(await count(error, { ms: 250 }), [1, 1]);
+    assert.equal((await count(error, { act: (connection) => connection.close() }))[0], 1);
+    // Its end is known already, whatever the error says.
+    assert.deepEqual(await count(error, { act: (connection) => connection.lose(connection.current) }), [2, 2]);
+  }
+});
+
+test('a client gives up a twentieth of a lease, ten milliseconds at least and a second at most', () => {
+  const margins = [100, 200, 201, 2000, 20_000, 30_000, 2 ** 31 - 1].map(retry.marginOf);
+  assert.deepEqual(margins, [10, 10, 10.05, 100, 1000, 1000, 1000]);
+});
+
+test('names of any 16-bit units have hashes of their own, of the same length', () => {
+  const names = ['', '\0', 'a', 'A', 'a\0', '\ud800', '\ud801', '\udc00', '\ufffd', 'x'.repeat(10_000)];
+  const hashes = names.map(retry.hashOf);
+  assert.equal(new Set(hashes).size, names.length);
+  for (const hash of hashes) assert.match(hash, /^[\w-]{43}$/);
+});
+
+test('the errors of clients keep their words, and say which store and what to do', () => {
+  const own = Object.assign(new Error('refused.'), { isFinal: false });
+  assert.equal(retry.asStoreError('It', own), own);
+  const cause = new Error('not today.');
+  const { message, code, isFinal, cause: kept } = retry.asStoreError('It', cause);
+  assert.deepEqual([message, code, isFinal, kept], ['It failed: not today.', 'ERR_LOCK_STORE', false, cause]);
+  const many = new AggregateError([new Error('one'), new Error('other')], '');
+  for (const [error, words] of [
+    [many, 'one; other'],
+    [Object.assign(new Error(''), { code: 'ENONE' }), 'ENONE'],
+    [new TypeError(''), 'TypeError'],
+  ]) {
+    const said = notConnected('It', error, true);
+    assert.deepEqual([said.message, said.isFinal, said.cause], [`It cannot be reached: ${words}.`, true, error]);
+  }
+  assert.match(noClient(['one']).message, /`npm install one`, or give/);
+  assert.match(noClient(['one', 'two', 'three']).message, /`npm install one` \(or two, three\), or give/);
 });
