@@ -12,7 +12,8 @@ threads.parentPort = { postMessage() {} };
 const { binding } = require('../../lib/engine/thread.js');
 const clock = require('../../lib/load/clock.js');
 const { RedisKeeper } = require('../../lib/stores/redis/keeper.js');
-const { ENQUEUE, RELEASE, RENEW } = require('../../lib/stores/redis/script.js');
+const { CLEAR, ENQUEUE, RELEASE, RENEW, TRY } = require('../../lib/stores/redis/script.js');
+const { TAKEN } = require('../../lib/stores/verbs.js');
 const { createFolder } = require('../helpers/folder.js');
 const { deferred } = require('../helpers/names.js');
 const { watched } = require('../helpers/threads.js');
@@ -23,18 +24,22 @@ const GRANTED = [1, '7', '0', '0'];
 /** A keeper, and the steps of its tickets; `answer(verb)` says what the script answers, or throws what the server says. */
 function create(t, answer, more = {}) {
   const steps = [];
-  const it = { steps, hear: null, countReplicas: () => 1 };
+  const it = { steps, waits: [], hear: null, countReplicas: () => 1 };
   const module = path.join(createFolder(t), 'client.js');
   fs.writeFileSync(module, '');
   require(module);
   const client = () =>
     Object.assign(new EventEmitter(), {
       async sendCommand(args) {
-        const [, , , , , , verb, id] = args;
-        if (args[0] === 'WAIT') return steps.push('WAIT') && it.countReplicas();
+        const [, , , , , , verb, id, , , , mark] = args;
+        if (args[0] === 'WAIT') {
+          it.waits.push(args.slice(1).map(Number));
+          return steps.push('WAIT') && it.countReplicas();
+        }
         // That of the probe has no number.
         if (!/\/\d+$/.test(id ?? '')) return '';
         steps.push(verb);
+        it.mark = mark;
         it.id = id;
         return verb === RELEASE ? [0, '0', '0', '0'] : answer(verb, steps);
       },
@@ -148,5 +153,103 @@ test(
     counted.resolve(1);
     assert.equal(await lock, null);
     assert.equal(it.steps.length, 3);
+  }),
+);
+
+test(
+  'replicas are waited for half as long as renewals take, and no longer than an answer; one too few is one too few',
+  watched(async (t) => {
+    for (const [settings, patience] of [
+      [{ replicas: 2, renew: 20_001, connectTimeout: 30_000 }, 10_001],
+      [{ replicas: 2, renew: 20_000, connectTimeout: 700 }, 700],
+    ]) {
+      const { keeper, waits, steps } = create(t, () => GRANTED, settings);
+      const asked = keeper.lock({ ...ticketOf(), isTry: true });
+      assert.deepEqual(await asked.catch(({ code, message }) => [code, message]), [
+        'ERR_LOCK_STORE',
+        'Of 2 replicas of Redis, 1 have the lock: it was given back.',
+      ]);
+      assert.deepEqual([waits, steps.at(-1), keeper.counts.grants], [[[2, patience]], RELEASE, 0]);
+    }
+  }),
+);
+
+test(
+  'as many replicas as are asked for are enough, also for the grants that come while they are asked',
+  watched(async (t, threads) => {
+    const it = create(t, () => GRANTED, { replicas: 1, lease: 600_000, renew: 200_000 });
+    const answers = [];
+    it.countReplicas = () => {
+      answers.push(deferred());
+      return answers.at(-1).promise;
+    };
+    const tickets = Array.from({ length: 4 }, (_, index) => ({ ...ticketOf(), name: `name ${index}` }));
+    const first = it.keeper.lock(tickets[0]);
+    await threads.until('the replicas are asked', () => answers.length === 1);
+    const others = tickets.slice(1).map((ticket) => it.keeper.lock(ticket));
+    await threads.until('all are granted', () => it.steps.filter((step) => step === ENQUEUE).length === 4);
+    assert.equal(answers.length, 1);
+    // What they say of the first says nothing of those behind it.
+    answers[0].resolve(1);
+    await first;
+    await threads.until('they are asked again', () => answers.length === 2);
+    assert.equal(it.keeper.counts.grants, 1);
+    answers[1].resolve(1);
+    await Promise.all(others);
+    assert.deepEqual([answers.length, it.keeper.counts.grants], [2, 4]);
+    for (const ticket of tickets) it.keeper.release(ticket, false);
+  }),
+);
+
+test(
+  'a try that the script refuses leaves nothing to be released, and is not renewed',
+  watched(async (t) => {
+    const { keeper, steps } = create(t, () => [0, '0', '0', '0'], { renew: 1 });
+    assert.equal(await keeper.lock({ ...ticketOf(), isTry: true }), null);
+    await keeper.check();
+    assert.deepEqual(steps, [TRY]);
+  }),
+);
+
+test(
+  'all is well, says a holder: so do its renewals until one is answered, and those behind it renew',
+  watched(async (t, threads) => {
+    let isThere = true;
+    const answer = (verb) => {
+      if (verb !== ENQUEUE && !isThere) throw new Error('LOADING Redis is loading the dataset in memory');
+      return [1, '7', verb === ENQUEUE ? '1' : '0', '0'];
+    };
+    const { keeper, steps } = create(t, answer);
+    const ticket = ticketOf();
+    assert.equal((await keeper.lock(ticket)).abandoned, true);
+    isThere = false;
+    keeper.markConsistent(ticket);
+    const count = (verb) => steps.filter((step) => step === verb).length;
+    await threads.until('it was said again', () => count(CLEAR) > 2);
+    isThere = true;
+    const renewals = count(RENEW);
+    await threads.until('it was heard', () => count(RENEW) > renewals + 1);
+    assert.equal(steps.at(-1), RENEW);
+    keeper.release(ticket, false);
+  }),
+);
+
+test(
+  'what the server has no more is lost, counted once, and given back with the mark of who held it alone',
+  watched(async (t, threads) => {
+    for (const isShared of [false, true]) {
+      let isGone = false;
+      const it = create(t, () => (isGone ? [0, '0', '0', '0'] : GRANTED));
+      const ended = t.mock.method(binding, 'endLease', () => {});
+      assert.deepEqual([it.keeper.connections, it.keeper.stats().roundTripMs], [0, null]);
+      await it.keeper.lock({ ...ticketOf(), isShared });
+      assert.equal(it.keeper.stats().connections, 2);
+      isGone = true;
+      await threads.until('it is lost', () => it.steps.includes(RELEASE));
+      const { grants, losses, connects, renewals } = it.keeper.stats();
+      assert.deepEqual([grants, losses, connects, renewals > 0], [1, 1, 1, true]);
+      assert.deepEqual([it.mark, ended.mock.calls[0].arguments[2]], [isShared ? '' : 'set', TAKEN]);
+      ended.mock.restore();
+    }
   }),
 );
