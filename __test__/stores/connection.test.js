@@ -10,6 +10,7 @@ const { Client, Pool } = require('pg');
 const { createClient, createCluster } = require('redis');
 const { LockManager } = require('../..');
 const { etcd } = require('../../lib/stores/etcd.js');
+const { readConnection } = require('../../lib/stores/etcd/connection.js');
 const { mysql } = require('../../lib/stores/mysql.js');
 const { postgres } = require('../../lib/stores/postgres.js');
 const { redis } = require('../../lib/stores/redis.js');
@@ -234,5 +235,103 @@ for (const [what, [source, says]] of Object.entries(SILENT)) {
         assert.match(cause.message, says, verb);
       }
     }
+  });
+}
+
+test('of each client the options that lead to its server are taken, and no others', () => {
+  const of = (create, client) => connectionOf(create(client));
+  const tls = { ca: 'c' };
+  const io = { host: 'host', port: 7, db: 3, family: 6, tls, username: 'a', password: 'b' };
+  assert.deepEqual(of(redis, new Redis({ ...io, lazyConnect: true, keyPrefix: 'p', commandTimeout: 5 })), io);
+  const { host, port, ...local } = of(redis, new Redis({ path: '/socket', lazyConnect: true }));
+  assert.equal(local.path, '/socket');
+  const socket = { host: 'host', port: 7, tls: true, ca: 'c' };
+  const account = { username: 'a', password: 'b', database: 3 };
+  const taken = of(redis, createClient({ socket: { ...socket, reconnectStrategy: false }, ...account, name: 'n' }));
+  assert.deepEqual(taken, { socket, ...account });
+  const made = { user: 'a', password: 'b', database: 'd', host: 'host', port: 7, ssl: tls };
+  const connection = { query() {}, connectionParameters: { ...made, options: '-c a=b', statement_timeout: 5 } };
+  assert.deepEqual(of(postgres, connection), { ...made, options: '-c a=b' });
+  assert.deepEqual(of(postgres, { query() {}, options: { ...made, max: 3 } }), made);
+  for (const wrap of [
+    (config) => ({ config }),
+    (config) => ({ config: { connectionConfig: config, connectionLimit: 3 } }),
+    (config) => ({ pool: { config: { connectionConfig: config } } }),
+    (config) => ({ connection: { config } }),
+  ]) {
+    assert.deepEqual(of(mysql, { query() {}, ...wrap({ ...made, charset: 'x', flags: 3 }) }), made);
+    const on = { socketPath: '/socket', user: 'a' };
+    assert.deepEqual(of(mysql, { query() {}, ...wrap({ ...on, host: undefined, ssl: false }) }), on);
+    assert.throws(() => mysql({ query() {}, ...wrap({ user: 'a' }) }), refused(/must be what names a server/));
+  }
+  const { PGHOST } = process.env;
+  delete process.env.PGHOST;
+  try {
+    for (const create of [mysql, postgres]) assert.throws(() => create({ query() {} }), refused(/what names a server/));
+    assert.throws(() => postgres({ query() {}, options: { host: '', user: 'a' } }), refused(/what names a server/));
+    assert.throws(() => redis({ sendCommand() {}, options: { socket: {} } }), refused(/what names a server/));
+    assert.equal(connectionOf(postgres('postgres:///a?host=/socket')), 'postgres:///a?host=/socket');
+    assert.equal(connectionOf(redis('unix:///socket')), 'unix:///socket');
+  } finally {
+    if (PGHOST !== undefined) process.env.PGHOST = PGHOST;
+  }
+});
+
+test('a URL of etcd names several members, and its user; what is said beside it counts', () => {
+  const read = (connection) => {
+    const { urls, ...rest } = readConnection(connection);
+    return { hosts: urls.map(({ host }) => host), ...rest };
+  };
+  const none = { tls: {}, username: '', password: '' };
+  assert.deepEqual(read('http://a:1,https://b:2'), { hosts: ['a:1', 'b:2'], ...none });
+  assert.deepEqual(read({ url: 'http://a:1' }), { hosts: ['a:1'], ...none });
+  assert.deepEqual(read({ endpoints: ['http://a:1', 'http://b:2'], url: 'http://c' }).hosts, ['a:1', 'b:2']);
+  const of = { hosts: ['a', 'b'], tls: {}, username: 'é@', password: 'p:' };
+  assert.deepEqual(read('http://%C3%A9%40:p%3A@a,http://other:one@b'), of);
+  const said = { username: 'u', password: '%41' };
+  assert.deepEqual(read({ url: 'https://x:y@a', ...said, ca: 'c' }), { hosts: ['a'], tls: { ca: 'c' }, ...said });
+});
+
+for (const [what, answer, connectionTo, message, more] of [
+  [
+    'speaks another protocol to "ioredis"',
+    'HTTP/1.1 400 Bad Request\r\n\r\n',
+    (port) => ({ host: '127.0.0.1', port }),
+    /^Redis cannot be reached: .*\. What answers there does not speak the protocol of Redis\.$/s,
+  ],
+  ...Object.entries({
+    'a URL': (port) => `rediss://127.0.0.1:${port}`,
+    'options of "redis"': (port) => ({ socket: { host: '127.0.0.1', port, tls: true } }),
+    'options of "ioredis"': (port) => ({ host: '127.0.0.1', port, tls: {} }),
+  }).map(([how, to]) => [
+    `answers nothing to ${how} with TLS`,
+    null,
+    to,
+    /^Redis cannot be reached: .*\. Does that port expect TLS\?$/,
+    { connectTimeout: 300 },
+  ]),
+  [
+    'answers nothing, without TLS',
+    null,
+    (port) => `redis://127.0.0.1:${port}`,
+    /^Redis cannot be reached: [^?]*300 ms\.$/,
+    { connectTimeout: 300 },
+  ],
+]) {
+  test(`redis: of a server that ${what} the error says so`, { timeout: limit(30_000) }, async (t) => {
+    const sockets = new Set();
+    const server = net.createServer((socket) => {
+      sockets.add(socket);
+      socket.on('error', () => {});
+      socket.once('data', () => answer !== null && socket.end(answer));
+    });
+    await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+    t.after(() => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    });
+    const manager = new LockManager({ store: redis(connectionTo(server.address().port), more) });
+    t.after(() => manager.close());
+    await assert.rejects(manager.acquireAsync('one'), { code: 'ERR_LOCK_STORE', message });
   });
 }

@@ -198,3 +198,125 @@ for (const [version, what, lastLine] of STREAM_ENDS) {
     }),
   );
 }
+
+/** A member that answers when the test says so: `open` has the paths that are under way, and what answers each, in order. */
+async function startSlow(t) {
+  const member = { open: [] };
+  member.url = await serveHttp(t, async (request, response) => {
+    const body = JSON.parse((await request.toArray()).join(''));
+    const path = request.url.slice('/v3/'.length);
+    response.on('error', () => {});
+    member.open.push({ path, body, answer: () => response.end(JSON.stringify({ done: body.number })) });
+  });
+  return member;
+}
+
+test(
+  'of calls about keys 32 are under way at a time, in the order of the calls; the lease waits for none of them',
+  watched(async (t, threads) => {
+    const member = await startSlow(t);
+    const gateway = open(t, [member]);
+    const calls = Array.from({ length: 35 }, (_, number) => gateway.call('kv/txn', { number }, LIMIT));
+    await threads.until('as many as may are under way', () => member.open.length === 32);
+    const lease = gateway.call('lease/keepalive', { number: 'of the lease' }, LIMIT);
+    await threads.until('the lease is renewed', () => member.open.length === 33);
+    member.open.pop().answer();
+    assert.deepEqual(await lease, { done: 'of the lease' });
+    for (const expected of [32, 33]) {
+      member.open.shift().answer();
+      await threads.until('the next is under way', () => member.open.length === 32);
+      assert.equal(member.open.at(-1).body.number, expected);
+    }
+    gateway.close();
+    await Promise.allSettled(calls);
+  }),
+);
+
+test(
+  'a call that is not answered in time fails with those that wait behind it, but not if another was answered meanwhile',
+  watched(async (t, threads) => {
+    for (const isAnswered of [false, true]) {
+      const member = await startSlow(t);
+      const gateway = open(t, [member]);
+      const outcomeOf = (call) =>
+        call.then(
+          ({ done }) => done,
+          ({ message }) => message,
+        );
+      const first = outcomeOf(gateway.call('kv/txn', { number: 0 }, 1500));
+      const others = Array.from({ length: 31 }, (_, index) =>
+        outcomeOf(gateway.call('kv/txn', { number: index + 1 }, LIMIT)),
+      );
+      await threads.until('as many as may are under way', () => member.open.length === 32);
+      const behind = [1, 2, 3].map((number) =>
+        outcomeOf(gateway.call('kv/txn', { number: `behind ${number}` }, LIMIT)),
+      );
+      if (isAnswered) {
+        member.open.find(({ body }) => body.number === 31).answer();
+        assert.equal(await others[30], 31);
+        await threads.until('one of those behind is under way', () => member.open.length === 33);
+      }
+      assert.equal(await first, 'etcd has not answered within 1500 ms');
+      if (!isAnswered)
+        assert.deepEqual(await Promise.all(behind), Array(3).fill('etcd has not answered within 1500 ms'));
+      else {
+        await threads.until('the next is under way', () => member.open.length === 34);
+        assert.equal(member.open.at(-1).body.number, 'behind 2');
+      }
+      gateway.close();
+    }
+  }),
+);
+
+test(
+  'what a stream says comes whole, however it is cut; after its end it says nothing, and that is told once',
+  watched(async (t, threads) => {
+    let response;
+    const url = await serveHttp(t, (_request, opened) => {
+      response = opened;
+    });
+    const gateway = open(t, [{ url }]);
+    const watch = () => {
+      response = undefined;
+      const it = { messages: [], ends: [] };
+      it.end = gateway.stream(
+        'watch',
+        {},
+        (message) => it.messages.push(message),
+        (reason) => it.ends.push(reason),
+      );
+      return threads.until('it is open', () => response !== undefined).then(() => it);
+    };
+    const one = await watch();
+    const text = Buffer.from(
+      '{"result":{"key":"naïve"}}\n\n{"result":{"key":2}}\n{"result":{"canceled":true,"cancel_reason":"compacted"}}\n{"result":{"key":3}}\n',
+    );
+    for (const byte of text) {
+      response.write(Buffer.from([byte]));
+      await new Promise(setImmediate);
+    }
+    await threads.until('it is over', () => one.ends.length > 0);
+    assert.deepEqual([one.messages, one.ends], [[{ key: 'naïve' }, { key: 2 }], ['compacted']]);
+    one.end();
+    const two = await watch();
+    response.write('{"result":{"key":1}}\n');
+    await threads.until('it has said something', () => two.messages.length > 0);
+    two.end();
+    two.end();
+    await threads.until('its connection is closed', () => response.destroyed || response.closed);
+    assert.deepEqual([one.ends, two.messages, two.ends], [['compacted'], [{ key: 1 }], [undefined]]);
+  }),
+);
+
+test(
+  'a gateway that is closed sends nothing any more',
+  watched(async (t) => {
+    const member = await startMember(t, { 'kv/txn': [DONE] });
+    const gateway = open(t, [member]);
+    gateway.close();
+    for (const path of ['kv/txn', 'lease/grant']) {
+      await assert.rejects(gateway.call(path, {}, LIMIT), { code: 'ERR_LOCK_STORE', message: /was closed/ });
+    }
+    assert.deepEqual(member.calls, []);
+  }),
+);
