@@ -206,7 +206,7 @@ async function startSlow(t) {
     const body = JSON.parse((await request.toArray()).join(''));
     const path = request.url.slice('/v3/'.length);
     response.on('error', () => {});
-    member.open.push({ path, body, answer: () => response.end(JSON.stringify({ done: body.number })) });
+    member.open.push({ path, body, response, answer: () => response.end(JSON.stringify({ done: body.number })) });
   });
   return member;
 }
@@ -222,7 +222,8 @@ test(
     await threads.until('the lease is renewed', () => member.open.length === 33);
     member.open.pop().answer();
     assert.deepEqual(await lease, { done: 'of the lease' });
-    for (const expected of [32, 33]) {
+    for (const expected of [32, 33, 34, 35]) {
+      if (expected === 34) calls.push(gateway.call('kv/txn', { number: 35 }, LIMIT));
       member.open.shift().answer();
       await threads.until('the next is under way', () => member.open.length === 32);
       assert.equal(member.open.at(-1).body.number, expected);
@@ -269,6 +270,21 @@ test(
 );
 
 test(
+  'a call whose connection ends fails alone: those behind it have their turn',
+  watched(async (t, threads) => {
+    const member = await startSlow(t);
+    const gateway = open(t, [member]);
+    const calls = Array.from({ length: 33 }, (_, number) => gateway.call('kv/txn', { number }, LIMIT));
+    const outcomes = Promise.allSettled(calls);
+    await threads.until('as many as may are under way', () => member.open.length === 32);
+    member.open[0].response.destroy();
+    await threads.until('the last has its turn', () => member.open.length === 33);
+    for (const { answer } of member.open.slice(1)) answer();
+    assert.equal((await outcomes).filter(({ status }) => status === 'rejected').length, 1);
+  }),
+);
+
+test(
   'what a stream says comes whole, however it is cut; after its end it says nothing, and that is told once',
   watched(async (t, threads) => {
     let response;
@@ -291,10 +307,12 @@ test(
     const text = Buffer.from(
       '{"result":{"key":"naïve"}}\n\n{"result":{"key":2}}\n{"result":{"canceled":true,"cancel_reason":"compacted"}}\n{"result":{"key":3}}\n',
     );
-    for (const byte of text) {
+    const end = text.indexOf('{"result":{"canceled"');
+    for (const byte of text.subarray(0, end)) {
       response.write(Buffer.from([byte]));
       await new Promise(setImmediate);
     }
+    response.write(text.subarray(end));
     await threads.until('it is over', () => one.ends.length > 0);
     assert.deepEqual([one.messages, one.ends], [[{ key: 'naïve' }, { key: 2 }], ['compacted']]);
     one.end();
