@@ -337,3 +337,102 @@ test(
     assert.deepEqual(home.log, ['ended: The server refuses.']);
   }),
 );
+
+test(
+  'a wait that was granted after long is asked about once more, so that what it holds counts from now; a young one is not',
+  watched(async (t) => {
+    for (const isFresh of [true, false]) {
+      const { session, over } = await createBlocked(t);
+      const answer = deferred();
+      session.isFresh = isFresh;
+      session.query = (text) => {
+        session.log.push(text);
+        return answer.promise;
+      };
+      session.answer();
+      await turns();
+      assert.deepEqual([session.log, session.held.size], isFresh ? [[], 1] : [['select 1'], 0]);
+      answer.resolve();
+      assert.equal(await over, session);
+      assert.equal(session.held.size, 1);
+    }
+    const { session, over } = await createBlocked(t);
+    session.isFresh = false;
+    session.query = () => Promise.reject(REFUSED);
+    session.answer();
+    assert.equal(await over, REFUSED);
+    assert.deepEqual([session.log, session.isIdle], [[`unlock all of ${KEY}`], true]);
+  }),
+);
+
+test(
+  'those that wait have their turn in the order in which they came, and one that is withdrawn is passed over',
+  watched(async (t) => {
+    const { waits, sessions } = create(t, 1);
+    const tickets = Array.from({ length: 4 }, ticketOf);
+    const over = tickets.map((ticket, index) => waits.wait(ticket, `key ${index}`));
+    await turns();
+    tickets[1].isCancelled = true;
+    waits.cancel(tickets[1]);
+    assert.equal(await over[1], null);
+    const [session] = sessions;
+    for (const index of [0, 2, 3]) {
+      session.answer();
+      assert.equal(await over[index], session);
+      session.held.clear();
+      waits.freed(session);
+      await turns();
+    }
+    assert.deepEqual(session.log, ['lock key 0', 'lock key 2', 'lock key 3']);
+    assert.deepEqual([waits.size, waits.ids], [1, [session.id]]);
+  }),
+);
+
+test(
+  'a session that the server does not know to wait is ended at the second look; one that it knows again stays',
+  watched(async (t) => {
+    let look;
+    t.mock.method(clock, 'setInterval', (act, ms) => {
+      if (ms === 60_000) look = act;
+      return { unref: () => act };
+    });
+    let now = clock.now();
+    t.mock.method(clock, 'now', () => now);
+    const { it, session, over } = await createBlocked(t);
+    session.id = 7;
+    let known = [];
+    const asked = [];
+    it.home.blockedAmong = async (ids) => {
+      asked.push(ids);
+      return known;
+    };
+    const lookOnce = async (ids) => {
+      known = ids;
+      look();
+      await turns();
+      return session.isOver;
+    };
+    now += 59_999;
+    assert.deepEqual([await lookOnce([]), asked], [false, []], 'it has just begun to wait');
+    now += 1;
+    assert.equal(await lookOnce([8]), false);
+    assert.equal(await lookOnce([7]), false);
+    assert.equal(await lookOnce([]), false);
+    it.home.blockedAmong = () => Promise.reject(REFUSED);
+    assert.equal(await lookOnce([]), false, 'nobody knows');
+    it.home.blockedAmong = async () => [];
+    assert.equal(await lookOnce([]), true);
+    assert.deepEqual([asked, session.log], [[[7], [7], [7]], ['ended: The server does not know of a wait.']]);
+    assert.match((await over).message, /It has ended/);
+    // The next wait has looks of its own.
+    const next = await createBlocked(t);
+    next.it.home.blockedAmong = async () => [];
+    now += 60_000;
+    for (const isOver of [false, true]) {
+      look();
+      await turns();
+      assert.equal(next.session.isOver, isOver);
+    }
+    await next.over;
+  }),
+);
