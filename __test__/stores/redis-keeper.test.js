@@ -189,7 +189,7 @@ test(
     const others = tickets.slice(1).map((ticket) => it.keeper.lock(ticket));
     await threads.until('all are granted', () => it.steps.filter((step) => step === ENQUEUE).length === 4);
     assert.equal(answers.length, 1);
-    // What they say of the first says nothing of those behind it.
+    // Their answer about the first says nothing of those behind it.
     answers[0].resolve(1);
     await first;
     await threads.until('they are asked again', () => answers.length === 2);

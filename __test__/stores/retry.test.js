@@ -162,7 +162,7 @@ const CUTS = [
 test('what fails by a connection that was forgotten is asked once more, if it fails at once and stood before', async (t) => {
   let now = 1000;
   t.mock.method(clock, 'now', () => now);
-  /** How often a question, and a try, are asked, of which the first `fails` fail with this error after so many milliseconds. */
+  /** The number of times that a question, and a try, are asked, of which the first `fails` fail with this error after so many milliseconds. */
   const count = async (error, { isReached = true, ms = 0, fails = 9, act = () => {} } = {}) => {
     const [times, repeated] = [[], []];
     for (const verb of ['ask', 'lock']) {
