@@ -61,3 +61,25 @@ for (const [what, [gets, act]] of Object.entries(MEANWHILE)) {
     }),
   );
 }
+
+test(
+  'of many that have no session 32 are tried at a time, all of them in turn, and one again only once it was answered',
+  watched(async (t, threads) => {
+    const { waits, home } = createWaits(t);
+    const tried = [];
+    const stuck = deferred();
+    home.take = async (key) => {
+      tried.push(key);
+      if (key === 'key 1') await stuck.promise;
+      return false;
+    };
+    const keys = Array.from({ length: 70 }, (_, index) => `key ${index}`);
+    for (const key of keys) waits.wait({ isShared: false, isCancelled: false }, key);
+    const again = keys.filter((key) => key !== 'key 1');
+    await threads.until('all are tried twice', () => tried.length >= 139);
+    assert.deepEqual(tried.slice(0, 139), [...keys, ...again]);
+    const many = tried.length;
+    stuck.resolve();
+    await threads.until('it is tried again', () => tried.indexOf('key 1', many) >= 0);
+  }),
+);
