@@ -301,6 +301,25 @@ test(
   }),
 );
 
+test('waitFor() and waitForAsync() return a boolean, whatever the predicate returns, in time or when that is over', async () => {
+  const { mutex, condition } = create({ allowMainThread: true });
+  const answers =
+    (...values) =>
+    () =>
+      values.shift();
+  const waits = {
+    waitFor: (predicate) => condition.waitFor(mutex, predicate, 5),
+    waitForAsync: (predicate) => condition.waitForAsync(mutex, predicate, 5),
+  };
+  mutex.lock();
+  for (const [verb, wait] of Object.entries(waits)) {
+    assert.equal(await wait(answers('yes')), true, verb);
+    assert.equal(await wait(answers(0, 'late')), true, `${verb}: it is asked once more when the time is over`);
+    assert.equal(await wait(answers(null, '')), false, verb);
+  }
+  assert.equal(mutex.isHeldByThisThread, true);
+});
+
 test(
   "an abort rejects with the signal's reason once the mutex is held again",
   watched(async () => {

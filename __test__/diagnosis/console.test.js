@@ -5,10 +5,14 @@ const { test } = require('node:test');
 const { inspect } = require('node:util');
 const { threadId } = require('node:worker_threads');
 const sablock = require('../..');
+const { redis } = require('../../lib/stores/redis.js');
+const { createFolder } = require('../helpers/folder.js');
 const { createMutex, OFFSET } = require('../helpers/memory.js');
 const { watched } = require('../helpers/threads.js');
 
 const { Condition, Mutex } = sablock;
+
+const memory = () => new SharedArrayBuffer(16);
 
 test(
   'console.log() of a mutex shows where it is, who holds it and how many wait',
@@ -70,6 +74,35 @@ test('console.log() of every prototype of the package, and of an object that has
   assert.ok(classes.includes(sablock.LockManager) && classes.includes(sablock.HeldLocks));
   for (const { name, prototype } of classes) {
     for (const object of [prototype, Object.create(prototype)]) assert.equal(typeof inspect(object), 'string', name);
+  }
+});
+
+/** Makes an object of each class that shows itself; the title is what it shows deep inside other objects. */
+const DEEP = {
+  '[Mutex]': () => createMutex().mutex,
+  '[Condition]': () => new Condition(memory()),
+  '[RwLock]': () => new sablock.RwLock(memory()),
+  '[RwLock].read': () => new sablock.RwLock(memory()).read,
+  '[RwLock].write': () => new sablock.RwLock(memory()).write,
+  '[LockTable]': () => new sablock.LockTable(memory(), 0, 2),
+  "[Semaphore 'named']": () => new sablock.Semaphore(memory(), 0, 1, { name: 'named' }),
+  '[LockGuard]': () => createMutex().mutex.tryAcquire(),
+  '[RwLockGuard]': () => new sablock.RwLock(memory()).read.tryAcquire(),
+  '[LockAllGuard]': () => sablock.lockAllAsync([createMutex().mutex]),
+  "[HeldLock 'deep']": () => sablock.locks.acquireAsync('deep'),
+  '[HeldLocks]': () => sablock.locks.acquireAsync(['deep 1', 'deep 2']),
+  '[LockManager of the machine]': (t) => new sablock.LockManager({ directory: createFolder(t) }),
+  '[LockManager of the store]': () => new sablock.LockManager({ store: redis('redis://host') }),
+};
+
+test('console.log() of each class shows its title deep inside of others, and all of it where one object less is around', async (t) => {
+  for (const [title, make] of Object.entries(DEEP)) {
+    const object = await make(t);
+    assert.equal(inspect([[[object]]]), `[ [ [ ${title} ] ] ]`);
+    const shown = inspect([[object]]);
+    if (object instanceof sablock.LockManager) assert.equal(shown, `[ [ ${title} ] ]`);
+    else assert.match(shown, /^\[ *\s+\[ *\s+\w+(?: '\w+')? \{/, title);
+    if (title.includes('deep') || title === '[HeldLocks]') object.unlock();
   }
 });
 

@@ -3,7 +3,24 @@
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { threadId } = require('node:worker_threads');
-const { Condition, LockManager, Mutex, RwLock, Semaphore, inspectAll, locks } = require('../..');
+const {
+  AutoResetEvent,
+  Barrier,
+  Condition,
+  Exchanger,
+  Latch,
+  LockManager,
+  LockTable,
+  ManualResetEvent,
+  Mutex,
+  Once,
+  RwLock,
+  Semaphore,
+  inspectAll,
+  lockAll,
+  locks,
+} = require('../..');
+const { binding } = require('../../lib/engine/thread.js');
 const { startActors } = require('../helpers/actors.js');
 const { endings } = require('../helpers/endings.js');
 const { createFolder } = require('../helpers/folder.js');
@@ -150,13 +167,108 @@ test(
   }),
 );
 
-test('executeLockedSync() and acquire() of the main thread advise what does the same there', {
-  skip: threadId !== 0,
-}, () => {
-  const mutex = new Mutex(new SharedArrayBuffer(4));
-  assert.throws(() => mutex.lock(), { message: /Use lockAsync\(\) here/ });
-  assert.throws(() => mutex.acquire(), { message: /Use acquireAsync\(\) here/ });
-  assert.throws(() => mutex.executeLockedSync(() => {}), { message: /Use executeLocked\(\) here/ });
+/** By class: the verbs that block, and what the main thread is told to use in their place. */
+const BLOCKING = (() => {
+  const memory = () => new SharedArrayBuffer(64);
+  const mutex = new Mutex(memory());
+  const { read, write } = new RwLock(memory());
+  const semaphore = new Semaphore(memory(), 0, 1);
+  const condition = new Condition(memory());
+  const table = new LockTable(memory(), 0, 1);
+  const never = () => assert.fail('must not run');
+  const locking = (lock) => [
+    [() => lock.lock(), 'lockAsync()'],
+    [() => lock.acquire(), 'acquireAsync()'],
+    [() => lock.executeLockedSync(never), 'executeLocked()'],
+  ];
+  const waiting = (lock) => [
+    [() => condition.wait(lock), 'waitAsync()'],
+    [() => condition.waitFor(lock, never), 'waitForAsync()'],
+    [() => lockAll([lock]), 'lockAllAsync()'],
+  ];
+  return {
+    Mutex: [...locking(mutex), ...waiting(mutex)],
+    RwLock: [...locking(read), ...locking(write), ...waiting(write), [() => lockAll([read]), 'lockAllAsync()']],
+    LockTable: [
+      [() => table.lock(0), 'the asynchronous verb'],
+      [() => table.acquire(0), 'the asynchronous verb'],
+      [() => table.executeLockedSync(0, never), 'the asynchronous verb'],
+      [() => table.lockAll([0]), 'lockAllAsync()'],
+    ],
+    Semaphore: [
+      [() => semaphore.acquire(), 'acquireAsync()'],
+      [() => semaphore.executeSync(never), 'execute()'],
+    ],
+    Barrier: [[() => new Barrier(memory(), 0, 1).wait(), 'waitAsync()']],
+    Exchanger: [[() => new Exchanger(memory()).exchange(1), 'exchangeAsync()']],
+    Latch: [[() => new Latch(memory()).wait(), 'waitAsync()']],
+    Once: [[() => new Once(memory()).runSync(never), 'run()']],
+    ManualResetEvent: [[() => new ManualResetEvent(memory()).wait(), 'waitAsync()']],
+    AutoResetEvent: [[() => new AutoResetEvent(memory()).wait(), 'waitAsync()']],
+    LockManager: [
+      [() => locks.acquire('main'), 'acquireAsync()'],
+      [() => locks.acquire(['main', 'too'], { ifAvailable: true }), 'acquireAsync()'],
+      [() => locks.requestSync('main', never), 'request()'],
+    ],
+  };
+})();
+
+for (const [name, verbs] of Object.entries(BLOCKING)) {
+  test(`what blocks for a ${name} advises the main thread what does the same there, and which class may`, {
+    skip: threadId !== 0,
+  }, () => {
+    for (const [call, alternative] of verbs) {
+      const message = new RegExp(
+        ` Use ${alternative.replace('()', '\\(\\)')} here, or create the ${name} with \\{ allowMainThread: true \\}\\.$`,
+      );
+      assert.throws(call, { code: 'ERR_LOCK_MAIN_THREAD', message }, `${call}`);
+    }
+  });
+}
+
+test('a timeout for a name has five of its holders, and says how many more there are', async () => {
+  const held = [];
+  for (const [count, more] of [
+    [5, ''],
+    [6, '; and 1 more'],
+    [8, '; and 3 more'],
+  ]) {
+    while (held.length < count) held.push(await locks.acquireAsync('crowd', { mode: 'shared' }));
+    const five = Array.from({ length: 5 }, () => 'by this thread, for \\d+ ms').join('; ');
+    const message = new RegExp(`It is held now, shared, ${five}${more}\\. Wait longer`);
+    await assert.rejects(locks.acquireAsync('crowd', { timeout: 0 }), { message });
+  }
+  for (const lock of held) lock.unlock();
+});
+
+test('a message has five of the threads that share a lock, and says how many more there are', (t) => {
+  const semaphore = new Semaphore(new SharedArrayBuffer(8), 0, 1, { allowMainThread: true });
+  semaphore.acquire();
+  const rwlock = new RwLock(new SharedArrayBuffer(8), 0, { allowMainThread: true });
+  rwlock.read.lock();
+  for (const [count, named] of [
+    [5, [1001, 1002, 1003, 1004, 1005]],
+    [6, [1001, 1002, 1003, 1004, 1005, ' and 1 more']],
+    [9, [1001, 1002, 1003, 1004, 1005, ' and 4 more']],
+  ]) {
+    const seen = Array.from({ length: count }, (_, index) => ({ threadId: 1001 + index, mode: 'shared', count: 2 }));
+    t.mock.method(binding, 'holders', () => seen);
+    const [threads, rest = ''] = [named.slice(0, 5), named[5]];
+    const readers = `by ${threads.map((id) => `thread ${id}`).join(', ')}${rest}\\.`;
+    assert.throws(() => rwlock.write.acquire(0), { message: new RegExp(`It is held now, shared, ${readers} `) });
+    const permits = `by ${threads.map((id) => `thread ${id} \\(2\\)`).join(', ')}${rest}\\.`;
+    assert.throws(() => semaphore.acquire(1, 0), { message: new RegExp(`Permits are held ${permits} `) });
+    binding.holders.mock.restore();
+  }
+});
+
+test('a timeout for permits speaks of one, and of none', () => {
+  const semaphore = new Semaphore(new SharedArrayBuffer(8), 0, 1, { allowMainThread: true });
+  assert.throws(() => semaphore.acquire(2, 0), { message: /\. 2 permits were asked for, and one is available now\./ });
+  semaphore.acquire();
+  assert.throws(() => semaphore.acquire(1, 0), {
+    message: /\. One permit was asked for, and none are available now\./,
+  });
 });
 
 test('a condition shows who waits for it', async () => {
@@ -206,5 +318,12 @@ test(
     free.release();
     assert.equal(await blocked, 7);
     assert.deepEqual(shown(), []);
+    const sharing = [await hold('seen', { mode: 'shared' }), await hold('seen', { mode: 'shared' })];
+    const last = locks.request('seen', () => {});
+    const one = { threadId, mode: 'shared', count: 1 };
+    const [{ holders, waiters: behind }] = shown();
+    assert.deepEqual([holders, behind.map(({ kind, mode }) => [kind, mode])], [[one, one], [['async', 'exclusive']]]);
+    for (const { release } of sharing) release();
+    await last;
   }),
 );

@@ -138,6 +138,17 @@ test('inspectAll() gives the name of a table to each of its locks, the first and
   assert.equal([rows, more, single, unnamed].length, 4);
 });
 
+test('inspectAll() knows the names of very many locks, the first and the last', async () => {
+  const COUNT = 300;
+  const buffer = new SharedArrayBuffer(4 * COUNT);
+  const mutexes = Array.from(
+    { length: COUNT },
+    (_, index) => new Mutex(buffer, 4 * index, { name: `number ${index}` }),
+  );
+  const expected = mutexes.map(({ byteOffset, name }) => [byteOffset, name]);
+  assert.deepEqual(await namesOf(mutexes), expected);
+});
+
 /** The names that `inspectAll()` gives to an object of this kind in the buffer, at 16, while somebody waits for it. */
 async function namesWhileAwaited(kind, buffer) {
   const { args = [], hold = () => {}, wait } = kinds[kind];

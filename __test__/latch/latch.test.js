@@ -47,6 +47,31 @@ test('a count that would leave its range is refused, and nothing changes', () =>
   assert.deepEqual([object.count, object.inspect().holders], [MOST, []]);
 });
 
+test('the error of a count that would leave its range says by how much, what it is, and what it may be', async () => {
+  const { object } = createLatch({ name: 'all done' });
+  const place = `the latch 'all done' at byte offset ${OFFSET}`;
+  const range = `its count is 2, and must stay between 0 and ${MOST}. Nothing was changed.`;
+  object.add(2);
+  for (const waiting of [undefined, object.waitAsync()]) {
+    assert.throws(() => object.countDown(3), { message: `Cannot count down ${place} by 3: ${range}` });
+    assert.throws(() => object.add(MOST), { message: `Cannot add ${MOST} to ${place}: ${range}` });
+    if (waiting === undefined) continue;
+    assert.equal(object.countDown(2), 0);
+    assert.equal(await waiting, true);
+  }
+  object.add(MOST);
+  assert.throws(() => object.enter(), { message: new RegExp(`^Cannot add 1 to ${place}: its count is ${MOST}, and `) });
+});
+
+test('an entry that could not leave, since the memory was overwritten, leaves once that is as it was', () => {
+  const { object, words } = createLatch();
+  const entry = object.enter();
+  words[0] = -1;
+  assert.throws(() => entry.leave(), corrupt(OFFSET));
+  words[0] = 1;
+  assert.deepEqual([entry.leave(), entry.leave(), object.count], [true, false, 0]);
+});
+
 test('bad arguments are refused before anything changes', async () => {
   const buffer = new SharedArrayBuffer(8);
   assert.throws(() => new Latch(), invalidArgType());

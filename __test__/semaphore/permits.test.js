@@ -112,6 +112,19 @@ test('release() beyond MAX_PERMITS is a RangeError and changes nothing, waiters 
   assert.equal((await pending).count, most);
 });
 
+test('the error of permits beyond MAX_PERMITS says how many were added, how many there are, and how many may be', () => {
+  const most = Semaphore.MAX_PERMITS;
+  const semaphore = create(10, { name: 'pool' });
+  const error = (n, available) => ({
+    message: `Cannot add ${n} to the semaphore 'pool' at byte offset ${OFFSET}: its count is ${available}, and must stay between 0 and ${most}. Nothing was changed.`,
+  });
+  const permits = semaphore.acquire(3);
+  assert.throws(() => semaphore.release(most - 6), error(most - 6, 7));
+  semaphore.release(most - 7);
+  assert.throws(() => permits.release(2), error(2, most));
+  assert.equal(permits.count, 3);
+});
+
 test('permits for which others were added meanwhile cannot go back beyond MAX_PERMITS, and stay', () => {
   const semaphore = create(0);
   semaphore.release(5);

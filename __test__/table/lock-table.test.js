@@ -197,6 +197,16 @@ test('an index that a table does not have is refused by every verb, and nothing 
   assert.ok(new Int32Array(buffer).every((word) => word === 0));
 });
 
+test('the error of an index says which a table has, and which lock of which table is meant', () => {
+  const { table } = createTable({ name: 'rows' });
+  assert.throws(() => table.tryLock(LENGTH), {
+    message: `The "index" argument is out of range: it must be an integer from 0 to 9, for the table of locks 'rows' at byte offset ${OFFSET}. Received 10.`,
+  });
+  assert.throws(() => table.lockAll(5), {
+    message: `The "indices" argument for the table of locks 'rows' at byte offset ${OFFSET} must be an array of numbers. Received 5.`,
+  });
+});
+
 test('a table that its memory cannot have is refused', () => {
   const buffer = new SharedArrayBuffer(64);
   const refuses = (code, ...args) => assert.throws(() => new LockTable(...args), { code });
