@@ -1,9 +1,17 @@
 // sablock:long-hold, of one holder after the other while a thread waits: each begins anew. The waiting thread's clock is the test's.
 
 const assert = require('node:assert/strict');
+const { AsyncLocalStorage } = require('node:async_hooks');
+const { unsubscribe } = require('node:diagnostics_channel');
 const { test } = require('node:test');
-const { Mutex } = require('../..');
+const { LockManager, Mutex, locks } = require('../..');
+const { thread } = require('../../lib/engine/thread.js');
+const clock = require('../../lib/load/clock.js');
 const { startActors } = require('../helpers/actors.js');
+const { createFolder } = require('../helpers/folder.js');
+const { subscribe } = require('../helpers/messages.js');
+const { turns } = require('../helpers/names.js');
+const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
 
 const LONG = 'sablock:long-hold';
@@ -74,3 +82,108 @@ for (const [verb, wait] of Object.entries(WAITS)) {
     }),
   );
 }
+
+/** The time of this thread is the test's: `pass(ms)` lets some go by, looks at what is waited for, and returns what that publishes. */
+function watchHere(t, note = ({ name, heldAtLeastMs }) => [name, heldAtLeastMs]) {
+  const messages = [];
+  const listener = (message) => messages.push(note(message));
+  subscribe(LONG, listener);
+  t.after(() => unsubscribe(LONG, listener));
+  let now = 0;
+  t.mock.method(clock, 'now', () => now);
+  return (ms) => {
+    now += ms;
+    thread.holds.look();
+    return messages.splice(0);
+  };
+}
+
+test(
+  'a wait that is over ends the watch of no other: of the same lock, in whose context it goes on, and of another lock',
+  needs('mocked timers'),
+  watched(async (t) => {
+    const storage = new AsyncLocalStorage();
+    const pass = watchHere(t, ({ name, heldAtLeastMs }) => [name, heldAtLeastMs, storage.getStore()]);
+    const cleared = t.mock.method(clock, 'clearInterval');
+    const [one, other] = ['one', 'other'].map((name) => new Mutex(new SharedArrayBuffer(4), 0, { name }));
+    for (const mutex of [one, other]) mutex.tryLock();
+    const controller = new AbortController();
+    const first = storage.run('first', () => one.lockAsync({ signal: controller.signal }));
+    const second = storage.run('second', () => one.lockAsync());
+    const third = storage.run('third', () => other.lockAsync());
+    const told = pass(100);
+    assert.deepEqual(told, [
+      ['one', 100, 'first'],
+      ['other', 100, 'third'],
+    ]);
+    controller.abort();
+    await assert.rejects(first, { name: 'AbortError' });
+    assert.deepEqual(pass(100), [
+      ['one', 200, 'second'],
+      ['other', 200, 'third'],
+    ]);
+    other.unlock();
+    await third;
+    assert.equal(cleared.mock.callCount(), 0);
+    assert.deepEqual(pass(200), [['one', 400, 'second']]);
+    one.unlock();
+    await second;
+    assert.equal(cleared.mock.callCount(), 1);
+    for (const mutex of [one, other]) mutex.unlock();
+  }),
+);
+
+test(
+  'a name that several wait for is watched once, also when the first of them has gone before the last came',
+  watched(async (t) => {
+    const pass = watchHere(t);
+    const held = await locks.acquireAsync('crowd');
+    const controller = new AbortController();
+    const first = locks.acquireAsync('crowd', { signal: controller.signal });
+    const second = locks.acquireAsync('crowd');
+    controller.abort();
+    await assert.rejects(first, { name: 'AbortError' });
+    const third = locks.acquireAsync('crowd');
+    assert.deepEqual(pass(100), [['crowd', 100]]);
+    held.unlock();
+    (await second).unlock();
+    (await third).unlock();
+  }),
+);
+
+test(
+  'a name that one thread holds again and again is no long hold: each begins anew',
+  watched(async (t) => {
+    const pass = watchHere(t);
+    const first = await locks.acquireAsync('again');
+    const [second, third] = [locks.acquireAsync('again'), locks.acquireAsync('again')];
+    assert.deepEqual(pass(99), []);
+    first.unlock();
+    const next = await second;
+    assert.deepEqual([pass(0), pass(99), pass(1)], [[], [], [['again', 100]]]);
+    next.unlock();
+    (await third).unlock();
+  }),
+);
+
+test(
+  'one name in two scopes is two: each is published',
+  watched(async (t) => {
+    const managers = [locks, new LockManager({ directory: createFolder(t) })];
+    const held = await Promise.all(managers.map((manager) => manager.acquireAsync('same')));
+    const pass = watchHere(t, ({ lock, heldAtLeastMs }) => [lock, heldAtLeastMs]);
+    const waits = managers.map((manager) => manager.acquireAsync('same'));
+    await turns();
+    const told = pass(100);
+    for (const lock of held) lock.unlock();
+    const locked = await Promise.all(waits);
+    for (const lock of locked) lock.unlock();
+    assert.deepEqual(
+      told.map(([lock, ms]) => [locked.indexOf(lock), ms]),
+      [
+        [0, 100],
+        [1, 100],
+      ],
+    );
+  }),
+);

@@ -107,6 +107,23 @@ for (const [verb, prepare] of Object.entries(VERBS)) {
   );
 }
 
+for (const [verb, prepare] of Object.entries(VERBS)) {
+  test(
+    `${verb} is rejected with the reason of its signal as it is, though that is null, or false, before and during the wait`,
+    watched(async (t) => {
+      const wait = await prepare(t);
+      for (const reason of [null, false]) {
+        await assert.rejects(wait({ signal: AbortSignal.abort(reason) }), (thrown) => thrown === reason);
+        const controller = new AbortController();
+        const rejected = assert.rejects(wait({ signal: controller.signal }), (thrown) => thrown === reason);
+        await turns();
+        controller.abort(reason);
+        await rejected;
+      }
+    }),
+  );
+}
+
 test(
   'a signal that is waited with while it is listened to: its abort takes nothing from whose code has begun',
   watched(async () => {

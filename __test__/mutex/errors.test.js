@@ -118,6 +118,24 @@ test(
   }),
 );
 
+test('ERR_LOCK_NOT_OWNER asks for a forgotten await behind very many waits for other locks too', async () => {
+  const [busy, mutex] = [new Mutex(new SharedArrayBuffer(4)), new Mutex(new SharedArrayBuffer(4))];
+  busy.tryLock();
+  const guard = mutex.tryAcquire();
+  const controller = new AbortController();
+  // More than a chunk of them, and than two.
+  const others = Array.from({ length: 600 }, () => busy.lockAsync({ signal: controller.signal }));
+  assert.doesNotMatch(thrownBy(() => mutex.unlock()).message, /await/);
+  const pending = mutex.lockAsync();
+  assert.match(thrownBy(() => mutex.unlock()).message, /did you forget `await`\?/);
+  controller.abort();
+  await Promise.allSettled(others);
+  assert.match(thrownBy(() => mutex.unlock()).message, /did you forget `await`\?/);
+  guard.unlock();
+  assert.equal(await pending, true);
+  mutex.unlock();
+});
+
 const blockingVerbs = {
   'lock()': (mutex) => mutex.lock(),
   'lock(0)': (mutex) => mutex.lock(0),

@@ -5,6 +5,7 @@ const { AsyncLocalStorage } = require('node:async_hooks');
 const { unsubscribe } = require('node:diagnostics_channel');
 const { test } = require('node:test');
 const { LockManager, locks } = require('../..');
+const { thread } = require('../../lib/engine/thread.js');
 const { startActors } = require('../helpers/actors.js');
 const { subscribe, warningsOf } = require('../helpers/messages.js');
 const { abandon, hold, pendingFor, turns } = require('../helpers/names.js');
@@ -309,6 +310,85 @@ test(
     for (const name of ['passed on', 'set 1']) await locks.request(name, (lock) => lock.markConsistent());
   }),
 );
+
+for (const verb of ['request', 'acquireAsync', 'requestSync', 'acquire']) {
+  test(
+    `${verb}: who shares a marked name without onAbandoned is warned that it reads, and the mark stays`,
+    needs('prompt ends'),
+    watched(async (t, threads) => {
+      const warnings = warningsOf(t, 'SABLOCK_ABANDONED');
+      // It leaves no warning out.
+      thread.warnings = undefined;
+      const name = `read by ${verb}`;
+      const ended = await abandon(threads, name);
+      const held = await blocking[verb](name, { mode: 'shared' }, ...(/^request/.test(verb) ? [() => {}] : []));
+      held?.unlock();
+      await turns();
+      const message = `Thread ${ended} ended while it held the named lock '${name}', which this thread now reads. `;
+      assert.deepEqual(
+        warnings.map(({ message: text }) => text.slice(0, message.length)),
+        [message],
+      );
+      assert.equal(await locks.request(name, (lock) => lock.abandoned && lock.markConsistent() === undefined), true);
+    }),
+  );
+}
+
+for (const verb of ['request', 'requestSync']) {
+  test(
+    `${verb}: a callback that marks one of several names as consistent is warned of the others`,
+    needs('prompt ends'),
+    watched(async (t, threads) => {
+      const names = ['a', 'b', 'c'].map((name) => `${verb}, some: ${name}`);
+      for (const repaired of names) {
+        const warnings = warningsOf(t, 'SABLOCK_ABANDONED');
+        thread.warnings = undefined;
+        await abandon(threads, ...names);
+        await blocking[verb](names, (all) => void all.find(({ name }) => name === repaired).markConsistent());
+        await turns();
+        assert.deepEqual(
+          warnings.map(({ message }) => /'(.*)'/.exec(message)[1]),
+          names.filter((name) => name !== repaired),
+        );
+        await locks.request(names, (all) => all.forEach((lock) => void lock.markConsistent()));
+      }
+    }),
+  );
+}
+
+for (const verb of ['request', 'acquireAsync']) {
+  test(
+    `${verb} of several names awaits onAbandoned of one after the other; if a later one is rejected, none is held`,
+    needs('prompt ends'),
+    watched(async (_, threads) => {
+      const names = ['a', 'b', 'c'].map((name) => `${verb}, slowly: ${name}`);
+      for (const failing of [undefined, ...names]) {
+        await abandon(threads, ...names);
+        const steps = [];
+        const { manager } = repairing(async ({ name }) => {
+          steps.push(`${name} begins`);
+          await turns();
+          if (name === failing) throw new Error('on purpose');
+          steps.push(`${name} ends`);
+        });
+        const expected = names.flatMap((name) => [`${name} begins`, `${name} ends`]);
+        const asked = manager[verb](names, ...(verb === 'request' ? [(all) => all.map((lock) => lock.abandoned)] : []));
+        if (failing === undefined) {
+          const held = await asked;
+          assert.deepEqual(verb === 'request' ? held : held.abandoned, verb === 'request' ? [false, false, false] : []);
+          if (verb === 'acquireAsync') held.unlock();
+          assert.deepEqual(steps, expected);
+        } else {
+          await assert.rejects(asked, /on purpose/);
+          assert.deepEqual(await locks.query(), { held: [], pending: [] });
+          assert.deepEqual(steps, expected.slice(0, expected.indexOf(`${failing} ends`)));
+          for (const name of names) assert.equal(await isMarked(name), name >= failing, name);
+        }
+        await locks.request(names, (all) => all.forEach((lock) => void lock.markConsistent()));
+      }
+    }),
+  );
+}
 
 test('an onAbandoned that is none is refused', () => {
   for (const onAbandoned of [null, 'repair', {}]) {

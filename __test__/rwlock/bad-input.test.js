@@ -143,3 +143,24 @@ test('messages have the name, say rwlock, and say who holds it', async () => {
   assert.match(inspect(rw.read), /^RwLock 'cache' \{.*\}\.read$/);
   assert.match(inspect(rw.read.tryAcquire()), /^RwLockGuard \{ mode: 'shared', locked: true, abandoned: false,/);
 });
+
+test('what is not held asks for a forgotten await where this thread waits for that lock, by every verb', async () => {
+  const { rw } = createRwLock();
+  const guard = rw.read.tryAcquire();
+  const calls = [
+    () => rw.read.unlock(),
+    () => rw.write.unlock(),
+    () => rw.downgrade(),
+    () => rw.tryUpgrade(),
+    () => rw.markConsistent(),
+  ];
+  const forgotten = /did you forget `await`\?/;
+  for (const call of calls) {
+    assert.throws(call, ({ code, message }) => code === 'ERR_LOCK_NOT_OWNER' && !forgotten.test(message), `${call}`);
+  }
+  const pending = rw.write.lockAsync();
+  for (const call of calls) assert.throws(call, { code: 'ERR_LOCK_NOT_OWNER', message: forgotten }, `${call}`);
+  guard.unlock();
+  assert.equal(await pending, true);
+  rw.write.unlock();
+});
