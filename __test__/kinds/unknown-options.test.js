@@ -130,6 +130,73 @@ test('an option of something else of the package is refused with what it is for,
   assert.equal(new Semaphore(buffer, 24, 1, { fair: true }).fair, true);
 });
 
+/** By option: what other libraries call it, and who takes it. */
+const WORDS = {
+  timeout: [
+    [
+      'ms',
+      'millis',
+      'milliseconds',
+      'ttl',
+      'wait',
+      'waitTime',
+      'maxWait',
+      'deadline',
+      'timeLimit',
+      'acquireTimeout',
+    ].concat('lockTimeout', 'timeoutSeconds', 'timeout_s', 'timeoutInMs', 'timeoutMsecs'),
+    (options) => mutex.lockAsync(options),
+  ],
+  signal: [
+    ['abortSignal', 'abort', 'abortController', 'controller', 'cancelToken', 'cancellationToken'],
+    (options) => mutex.lockAsync(options),
+  ],
+  ref: [['unref', 'keepAlive'], (options) => mutex.lockAsync(options)],
+  ifAvailable: [['nonBlocking', 'nowait', 'noWait'], (options) => locks.request('unknown', options, never)],
+  lease: [['ttl', 'expiry', 'expire', 'leaseTime'], (options) => redis('redis://host', options)],
+  permits: [['weight'], (options) => new Semaphore(buffer, 24, 1).execute(never, options)],
+  fair: [['fairness'], (options) => new Semaphore(buffer, 24, 1, options)],
+};
+
+for (const [meant, [words, call]] of Object.entries(WORDS)) {
+  test(`the words of other libraries for ${meant} are refused with it`, async () => {
+    for (const word of words) {
+      const message = new RegExp(`There is no option '${word}'.* Did you mean '${meant}'\\?`);
+      await assert.rejects(async () => call({ [word]: 1 }), { code: 'ERR_INVALID_ARG_TYPE', message }, word);
+    }
+    assert.deepEqual([mutex.isLocked, await locks.query()], [false, { held: [], pending: [] }]);
+  });
+}
+
+test('each option of the package is refused, where it means nothing, with whose it is', async () => {
+  const ofLock = (options) => mutex.lockAsync(options);
+  const ofManager = (options) => new LockManager(options);
+  const primitives = 'the constructors of Mutex, RwLock';
+  for (const [names, whose, call] of [
+    [['fair'], 'new Semaphore()', ofLock],
+    [['timeout', 'signal', 'ref'], 'the methods that wait', ofManager],
+    [['maySleep'], `${primitives} and LockTable`, ofLock],
+    [['onAbandoned'], `${primitives}, LockTable and LockManager`, ofLock],
+    [['allowMainThread'], 'the constructors', ofLock],
+    [['scope', 'directory', 'store'], 'new LockManager()', ofLock],
+    [['mode', 'fence', 'ifAvailable', 'steal'], 'request() and its like of a LockManager', ofManager],
+    [['permits'], 'execute() and executeSync() of a Semaphore', ofLock],
+    [['name'], 'the constructors of what is on shared memory', ofLock],
+    [['wait'], 'close() of a LockManager', ofManager],
+    [['namespace', 'connectTimeout'], 'postgres() and its like', ofLock],
+    [['connections', 'heartbeat'], 'postgres() and mysql()', ofLock],
+    [['lease', 'renew'], 'redis() and etcd()', ofLock],
+    [['replicas'], 'redis()', ofLock],
+  ]) {
+    for (const name of names) {
+      const isRight = ({ message }) =>
+        message.includes(`There is no option '${name}'`) && message.includes(` ${whose}. `);
+      await assert.rejects(async () => call({ [name]: 1 }), isRight, name);
+    }
+  }
+  assert.equal(mutex.isLocked, false);
+});
+
 test('options in the place of the timeout of wait() and waitAsync(), and a timeout in options, are refused by name', (t) => {
   const array = new Int32Array(new SharedArrayBuffer(4));
   t.after(() => notify(array, 0));

@@ -72,6 +72,15 @@ test(
   }),
 );
 
+test('a layout of bytes alone takes whole words, where a lock may follow', () => {
+  const places = layout({ flags: [Uint8Array, 5] });
+  const buffer = new SharedArrayBuffer(16);
+  assert.equal(places.byteLength, 8);
+  assert.equal(places.on(buffer, 4).flags.byteOffset, 4);
+  assert.throws(() => places.on(buffer, 2), { message: /"byteOffset".* a multiple of 4, 0 or more\. Received 2\./ });
+  assert.throws(() => places.on(buffer, 12), { message: /8 bytes or more before the end of the 16 bytes/ });
+});
+
 test('an empty layout takes nothing, nor does an array without elements', () => {
   const { none, lock } = layout({ none: [Float64Array, 0], lock: Mutex }).on(new SharedArrayBuffer(8));
   assert.deepEqual([none.length, lock.byteOffset], [0, 0]);

@@ -298,6 +298,22 @@ test('bad options of a manager are refused', () => {
   assert.throws(() => new LockManager({ scope: 'process', directory: '/tmp' }), invalid);
 });
 
+test('what is for stores is refused, or does nothing, where there is none', async () => {
+  const manager = new LockManager();
+  for (const verb of ['check', 'stats']) {
+    const message = `${verb}() is for a LockManager with a store.`;
+    await assert.rejects(manager[verb](), { name: 'NotSupportedError', message });
+    await assert.rejects(manager[verb].call({}), {
+      code: 'ERR_INVALID_THIS',
+      message: new RegExp(`^${verb}\\(\\) was`),
+    });
+  }
+  for (const options of [null, 'wait', { wait: 1 }]) await assert.rejects(manager.close(options), invalid);
+  for (const options of [undefined, {}, { wait: true }]) assert.equal(await manager.close(options), undefined);
+  await manager[Symbol.asyncDispose ?? Symbol.for('nodejs.asyncDispose')]();
+  assert.equal(await manager.request('goes on', () => 'went on'), 'went on');
+});
+
 test('a pending request does not disturb the errors of other locks', async () => {
   const held = await hold('beside');
   const waiting = locks.request('beside', () => 'went on');

@@ -144,6 +144,26 @@ test('messages have the name, say rwlock, and say who holds it', async () => {
   assert.match(inspect(rw.read.tryAcquire()), /^RwLockGuard \{ mode: 'shared', locked: true, abandoned: false,/);
 });
 
+test('a TimeoutError says which verb of which mode it was', async () => {
+  const { rw } = createRwLock({ allowMainThread: true });
+  rw.write.lock();
+  for (const mode of MODES) {
+    const verbs = {
+      acquire: () => rw[mode].acquire(1),
+      acquireAsync: () => rw[mode].acquireAsync(1),
+      executeLocked: () => rw[mode].executeLocked(() => {}, { timeout: 1 }),
+      executeLockedSync: () => rw[mode].executeLockedSync(() => {}, { timeout: 1 }),
+    };
+    for (const [verb, call] of Object.entries(verbs)) {
+      const message = new RegExp(
+        `^${mode}\\.${verb}\\(\\) timed out after 1 ms waiting for the rwlock at byte offset ${OFFSET}\\.`,
+      );
+      await assert.rejects(async () => call(), { code: 'ERR_LOCK_TIMEOUT', message }, `${mode}.${verb}`);
+    }
+  }
+  rw.write.unlock();
+});
+
 test('what is not held asks for a forgotten await where this thread waits for that lock, by every verb', async () => {
   const { rw } = createRwLock();
   const guard = rw.read.tryAcquire();

@@ -164,6 +164,7 @@ test('two objects at one place are one semaphore, of which each knows the permit
   const other = new Semaphore(semaphore.buffer, OFFSET, 4);
   const permits = semaphore.acquire(2);
   assert.equal(other.available, 2);
+  assert.equal(new Semaphore(semaphore.buffer, OFFSET, 1).available, 0, 'none, where more are out than it has');
   permits.release();
   assert.equal(other.available, 4);
 });

@@ -241,6 +241,25 @@ test(
   }),
 );
 
+test('a guard of several locks of which some are away frees the others, and throws why the first of them is not free', async () => {
+  const { buffer, mutexes } = createMutexes();
+  const guard = lockAll(mutexes);
+  const condition = new Condition(buffer, 40);
+  const waits = [mutexes[1], mutexes[2]].map((mutex) => condition.waitAsync(mutex));
+  for (let time = 0; time < 2; time++) {
+    assert.throws(() => guard.unlock(), {
+      code: 'ERR_LOCK_NOT_OWNER',
+      message: /at byte offset 16: the hold of this guard is away/,
+    });
+    assert.deepEqual([held(mutexes), guard.locked], [NONE, true]);
+  }
+  condition.notifyAll();
+  assert.deepEqual(await Promise.all(waits), [true, true]);
+  assert.deepEqual(held(mutexes), [false, true, true, false]);
+  assert.deepEqual([guard.locked, guard.unlock(), guard.locked], [true, true, false]);
+  assert.deepEqual(held(mutexes), NONE);
+});
+
 test('a guard of several locks shows itself', () => {
   const { mutexes } = createMutexes();
   const guard = lockAll(mutexes.slice(0, 1));
