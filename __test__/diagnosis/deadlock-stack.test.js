@@ -86,6 +86,20 @@ for (const [way, create] of Object.entries(WAYS)) {
   }
 }
 
+test('a DeadlockError has no frames where the program wants none, and is as it would be where that formats stacks itself', () => {
+  const call = WAYS['mutex.lock()']();
+  assert.equal(caught(call, 0).stack.split('\n').length, 1);
+  assert.equal(caught(call, undefined).code, 'ERR_LOCK_DEADLOCK');
+  const { prepareStackTrace } = Error;
+  Error.prepareStackTrace = () => 7;
+  try {
+    const { code, stack } = caught(call, 10);
+    assert.deepEqual([code, stack], ['ERR_LOCK_DEADLOCK', 7]);
+  } finally {
+    Error.prepareStackTrace = prepareStackTrace;
+  }
+});
+
 test('where Error is frozen, a DeadlockError is as it would be', () => {
   const { execFileSync } = require('node:child_process');
   const program = `

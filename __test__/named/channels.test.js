@@ -254,3 +254,47 @@ test(
     await Promise.all([held.request, ...waiting]);
   }),
 );
+
+for (const verb of ['request', 'acquireAsync', 'requestSync', 'acquire']) {
+  test(
+    `${verb} of several names publishes a message for each that it had to wait for, with what came of that`,
+    watched(async (_, threads) => {
+      const [actor] = await startActors(threads, 1);
+      for (const isInTime of [true, false]) {
+        const names = ['a', 'b', 'c'].map((name) => `${verb}, ${isInTime}: ${name}`);
+        const [first, , last] = names;
+        const held = [await hold(first), await hold(last)];
+        const seen = actor.do(
+          async (here, verb, names, timeout) => {
+            const { subscribe, unsubscribe } = here.require('node:diagnostics_channel');
+            const told = [];
+            const note = ({ name, kind, outcome }) => told.push([name, kind, outcome]);
+            subscribe('sablock:contended', note);
+            try {
+              const run = /^request/.test(verb) ? [() => {}] : [];
+              (await here.sablock.locks[verb](names, { timeout }, ...run))?.unlock();
+            } catch ({ code }) {
+              told.push(code);
+            }
+            unsubscribe('sablock:contended', note);
+            return told;
+          },
+          verb,
+          names.toReversed?.() ?? [...names].reverse(),
+          isInTime ? 60_000 : 1_000,
+        );
+        await pendingFor(threads, first, 1);
+        held[0].release();
+        if (isInTime) {
+          await pendingFor(threads, last, 1);
+          held[1].release();
+        }
+        const kind = /Sync$|^acquire$/.test(verb) ? 'blocking' : 'async';
+        const ends = isInTime ? [[last, kind, 'acquired']] : [[last, kind, 'timed-out'], 'ERR_LOCK_TIMEOUT'];
+        assert.deepEqual(await seen, [[first, kind, 'acquired'], ...ends]);
+        held[1].release();
+        await Promise.all(held.map(({ request }) => request));
+      }
+    }),
+  );
+}

@@ -64,6 +64,36 @@ test(
 );
 
 test(
+  'query() shows the locks and the waits of this process in their order, and then what other processes hold',
+  watched(async (t) => {
+    const { manager, peers } = await startPeers(t, 1);
+    await holdIn(peers[0], 'm');
+    const mine = [await manager.acquireAsync('z'), await manager.acquireAsync('a', { mode: 'shared' })];
+    const waits = ['z', 'm'].map((name) => manager.request(name, { timeout: 60_000 }, () => name));
+    await turns();
+    const { held, pending } = await manager.query();
+    assert.deepEqual(
+      held.map(({ name, mode, pid }) => [name, mode, pid]),
+      [
+        ['z', 'exclusive', process.pid],
+        ['a', 'shared', process.pid],
+        ['m', 'exclusive', peers[0].pid],
+      ],
+    );
+    assert.deepEqual(
+      pending.map(({ name, clientId }) => [name, clientId]),
+      [
+        ['z', `node-${process.pid}-0`],
+        ['m', `node-${process.pid}-0`],
+      ],
+    );
+    for (const lock of mine) lock.unlock();
+    await unlockIn(peers[0]);
+    assert.deepEqual(await Promise.all(waits), ['z', 'm']);
+  }),
+);
+
+test(
   'query() of many records leaves the event loop its turns, and those who ask together get the same rows',
   watched(async (t) => {
     const COUNT = 1_000;

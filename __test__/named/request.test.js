@@ -5,6 +5,7 @@ const { AsyncLocalStorage } = require('node:async_hooks');
 const { getEventListeners } = require('node:events');
 const { test } = require('node:test');
 const sablock = require('../..');
+const { createFolder } = require('../helpers/folder.js');
 const { deferred, hold, modesOf, turns } = require('../helpers/names.js');
 const { watched } = require('../helpers/threads.js');
 
@@ -266,6 +267,37 @@ test('the callback keeps the AsyncLocalStorage of its request, granted at once o
   assert.equal(await storage.run('at once', () => locks.request('context', () => storage.getStore())), 'at once');
   const free = storage.run('signal', () => locks.request('context', { signal }, () => storage.getStore()));
   assert.equal(await free, 'signal');
+});
+
+test('the callback keeps the AsyncLocalStorage of its request in the scope machine, and for several names, too', async (t) => {
+  const storage = new AsyncLocalStorage();
+  for (const manager of [locks, new LockManager({ directory: createFolder(t) })]) {
+    const { signal } = new AbortController();
+    for (const options of [{}, { signal }, { timeout: 60_000 }]) {
+      for (const name of ['first', ['first', 'last'], ['none', 'first']]) {
+        const held = await hold('first', {}, manager);
+        const waiting = storage.run('waiting', () => manager.request(name, options, () => storage.getStore()));
+        await turns();
+        storage.run('the releasing one', () => held.release());
+        assert.equal(await waiting, 'waiting', `${name}`);
+        const free = storage.run('free', () => manager.request(name, options, () => storage.getStore()));
+        assert.equal(await free, 'free', `${name}`);
+      }
+    }
+  }
+});
+
+test('the signal of a lock that was unlocked never aborts, whoever loses the name later', async () => {
+  const lock = await locks.acquireAsync('over');
+  const { signal } = lock;
+  const unread = await locks.acquireAsync('over too');
+  for (const each of [lock, unread]) each.unlock();
+  for (const name of ['over', 'over too']) {
+    const next = await locks.acquireAsync(name);
+    await locks.request(name, { steal: true }, (thief) => thief.markConsistent());
+    assert.deepEqual([next.locked, next.signal.aborted], [false, true]);
+  }
+  assert.deepEqual([signal.aborted, lock.signal, unread.signal.aborted], [false, signal, false]);
 });
 
 test('the lock of the callback is a HeldLock, and nobody else can make one', async () => {

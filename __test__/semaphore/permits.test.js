@@ -38,6 +38,23 @@ for (const verb of ['acquire', 'acquireAsync', 'tryAcquire']) {
   });
 }
 
+test('undefined is one permit in every place of their number, with a timeout behind it too', async () => {
+  const semaphore = create(1);
+  const inside = () => semaphore.available;
+  for (const take of [
+    () => semaphore.acquire(undefined, 0),
+    () => semaphore.acquireAsync(undefined, { timeout: 0 }),
+    () => semaphore.tryAcquire(undefined),
+  ]) {
+    const permits = await take();
+    assert.deepEqual([permits.count, semaphore.available, permits.release(undefined)], [1, 0, true]);
+  }
+  assert.equal(semaphore.executeSync(inside, { permits: undefined, timeout: 0 }), 0);
+  assert.equal(await semaphore.execute(inside, { permits: undefined, timeout: 0 }), 0);
+  semaphore.release(undefined);
+  assert.equal(semaphore.available, 2);
+});
+
 test('tryAcquire() is null if there are not enough, and takes none', () => {
   const semaphore = create(2);
   assert.equal(semaphore.tryAcquire(3), null);
