@@ -83,6 +83,44 @@ for (const [verb, wait] of Object.entries(WAITS)) {
   );
 }
 
+test(
+  'who blocks for several locks publishes what others hold of them for long, and not what it has itself, though others wait for that',
+  watched(async (_, threads) => {
+    const LAST = 32;
+    const buffer = new SharedArrayBuffer(64);
+    const cells = new Int32Array(buffer);
+    const [first, last] = [new Mutex(buffer), new Mutex(buffer, LAST)];
+    const [holder, behind] = await startActors(threads, 2, buffer);
+    const [waiter] = await startActors(threads, 1, buffer, { prepare }, LONG, TIME, READS);
+    await holder.do((here, offset) => {
+      here.held = [0, offset].map((each) => new here.sablock.Mutex(here.buffer, each));
+      for (const mutex of here.held) mutex.lock();
+    }, LAST);
+    const waiting = waiter.do((here, offset) => {
+      here.guard = here.sablock.lockAll([0, offset].map((each) => new here.sablock.Mutex(here.buffer, each)));
+    }, LAST);
+    await threads.queued(first, 1);
+    const next = behind.do(lock);
+    await threads.queued(first, 2);
+    await holder.do((here) => here.held[0].unlock());
+    await threads.queued(last, 1);
+    // Several looks each: of two locks a look reads the time twice.
+    for (const ms of [0, 0, 0, 0, 100, 0, 0, 100, 0, 0]) {
+      Atomics.add(cells, TIME, ms);
+      const reads = Atomics.load(cells, READS);
+      await threads.until('the waiting thread has looked', () => Atomics.load(cells, READS) >= reads + 4);
+    }
+    await holder.do((here) => here.held[1].unlock());
+    await waiting;
+    assert.deepEqual(await waiter.do((here) => here.heard), [
+      [holder.threadId, 100],
+      [holder.threadId, 200],
+    ]);
+    await waiter.do((here) => here.guard.unlock());
+    await next;
+  }),
+);
+
 /** The time of this thread is the test's: `pass(ms)` lets some go by, looks at what is waited for, and returns what that publishes. */
 function watchHere(t, note = ({ name, heldAtLeastMs }) => [name, heldAtLeastMs]) {
   const messages = [];

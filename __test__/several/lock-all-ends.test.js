@@ -93,6 +93,29 @@ test(
   }),
 );
 
+for (const [name, form] of Object.entries({ lockAll, lockAllAsync })) {
+  test(
+    `${name}() repairs what was reported before and not repaired, though only one of its locks has onAbandoned, in whatever place`,
+    needs('prompt ends'),
+    watched(async (_, threads) => {
+      for (const place of OFFSETS.keys()) {
+        const { buffer, mutexes } = createMutexes();
+        const [doomed] = await threads.puppets(1, buffer);
+        await doomed.call(OFFSETS[place], 'lock');
+        await terminate.end(doomed);
+        assert.deepEqual([mutexes[place].tryLock(), mutexes[place].abandoned], [true, true]);
+        mutexes[place].unlock();
+        const repaired = [];
+        const onAbandoned = (mutex) => repaired.push([mutex, mutex.isHeldByThisThread, mutex.abandoned]);
+        const one = new Mutex(buffer, OFFSETS[place], { allowMainThread: true, onAbandoned });
+        const guard = await form(mutexes.map((mutex, index) => (index === place ? one : mutex)));
+        assert.deepEqual([repaired, guard.abandoned], [[[one, true, true]], []], `place ${place}`);
+        guard.unlock();
+      }
+    }),
+  );
+}
+
 test(
   'without onAbandoned there is a warning for each, in the thread that gets them',
   needs('prompt ends'),

@@ -119,6 +119,8 @@ test('the main thread must not block for several locks if it may not for one of 
     code: 'ERR_LOCK_MAIN_THREAD',
     message: /'other' at byte offset 40.*lockAllAsync/,
   });
+  const another = new Mutex(buffer, 44, { name: 'another' });
+  assert.throws(() => lockAll([another, mutexes[0], other]), { message: /'another' at byte offset 44/ });
   assert.deepEqual(held(mutexes), NONE);
 });
 
