@@ -119,6 +119,26 @@ for (const verb of ['run', 'runSync']) {
     }),
   );
 
+  test(
+    `isDone is true as soon as another thread's ${verb}() is done, while waits of this thread have not come for that`,
+    watched(async (_, threads) => {
+      const { object } = createOnce();
+      const [runner] = await users(threads, 1, object);
+      const running = runner.call('callOnce', verb, verb === 'run' ? 'awaitUntil' : 'blockUntil', undefined, 0, 1);
+      await threads.raised(0);
+      const waiting = [object.run(fail), object.run(fail, { timeout: 1e9 })];
+      await threads.queued(object, 2);
+      assert.equal(object.isDone, false);
+      threads.raise(1);
+      // This loop does not turn meanwhile.
+      const until = performance.now() + 60_000;
+      while (object.inspect().holders.length > 0 && performance.now() < until);
+      assert.equal(object.isDone, true);
+      assert.deepEqual(await Promise.all(waiting), [false, false]);
+      assert.equal((await running).value, true);
+    }),
+  );
+
   for (const { name, end, options, needs: needed } of endings) {
     // Nothing but terminate() ends a thread that is blocked inside its own function.
     if (verb === 'runSync' && name !== 'terminate()') continue;

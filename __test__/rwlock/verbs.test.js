@@ -123,6 +123,59 @@ test('many read at the same time, by the thread, by guards and by functions; eac
   assert.throws(() => rw.read.unlock(), expected.notOwner(OFFSET));
 });
 
+for (const mode of MODES) {
+  test(`${mode}: a hold belongs to whom its verb says, whatever options were given, and whether the thread waits elsewhere`, async () => {
+    const busy = new RwLock(new SharedArrayBuffer(RwLock.BYTES));
+    busy.write.tryLock();
+    for (const waits of [undefined, busy.write.lockAsync()]) {
+      for (const options of [
+        undefined,
+        {},
+        { timeout: 50 },
+        { signal: new AbortController().signal },
+        { ref: false },
+      ]) {
+        const { rw, word } = createRwLock();
+        const lock = rw[mode];
+        assert.equal(await lock.lockAsync(options), true);
+        lock.unlock();
+        assert.equal(word(), 0);
+        const refused = () =>
+          assert.throws(() => lock.unlock(), { code: 'ERR_LOCK_NOT_OWNER', message: /belongs to a guard/ });
+        const guard = await lock.acquireAsync(options);
+        refused();
+        assert.deepEqual([guard.locked, guard.unlock(), word()], [true, true, 0]);
+        await lock.executeLocked(refused, options);
+        assert.equal(word(), 0);
+      }
+      if (waits !== undefined) busy.write.unlock();
+      await waits;
+    }
+  });
+}
+
+test(
+  'read holds of other threads are none of this one, nor is its own write one, while it waits elsewhere too',
+  watched(async (_, threads) => {
+    const { buffer, rw } = createRwLock();
+    const [reader] = await rwPuppets(threads, 1, buffer);
+    await reader.call('read.lock');
+    const busy = new RwLock(new SharedArrayBuffer(RwLock.BYTES));
+    busy.write.tryLock();
+    const waits = busy.write.lockAsync();
+    assert.equal(rw.read.isHeldByThisThread, false);
+    assert.throws(() => rw.read.unlock(), { code: 'ERR_LOCK_NOT_OWNER', message: /does not hold it to read/ });
+    await reader.call('read.unlock');
+    const guard = rw.write.tryAcquire();
+    assert.deepEqual([rw.read.isHeldByThisThread, rw.write.isHeldByThisThread], [false, true]);
+    guard.downgrade();
+    assert.deepEqual([rw.read.isHeldByThisThread, rw.write.isHeldByThisThread], [true, false]);
+    guard.unlock();
+    busy.write.unlock();
+    await waits;
+  }),
+);
+
 test('two RwLocks on the same bytes are one lock', () => {
   const { buffer, rw, word } = createRwLock({ allowMainThread: true });
   const other = new RwLock(buffer, OFFSET);
