@@ -4,6 +4,8 @@ const { test } = require('node:test');
 const { setImmediate: nextTurn, setTimeout: sleep } = require('node:timers/promises');
 const { Condition, lockAllAsync, Mutex, notify } = require('../..');
 const { binding } = require('../../lib/engine/thread.js');
+const clock = require('../../lib/load/clock.js');
+const { startActors } = require('../helpers/actors.js');
 const { invalidArgType, mainThread, notOwner, outOfRange } = require('../helpers/expected.js');
 const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
@@ -298,6 +300,51 @@ test(
     await mutex.lockAsync();
     assert.equal(await condition.waitForAsync(mutex, () => false, { timeout: 10 }), false);
     assert.equal(mutex.isHeldByThisThread, true);
+  }),
+);
+
+test(
+  'waitFor() and waitForAsync() have one deadline, however often they are notified in vain',
+  watched(async (t, threads) => {
+    const LIMIT = 600_000;
+    const { buffer, mutex, condition, waiting } = create();
+    const time = new Int32Array(buffer, 12, 1);
+    // The clock by which it is counted what is left: of this thread, and of the one that blocks.
+    t.mock.method(clock, 'now', () => Atomics.load(time, 0));
+    const prepare = (here) => {
+      here.require('../../lib/load/clock.js').now = () => Atomics.load(new Int32Array(here.buffer, 12, 1), 0);
+    };
+    const [actor] = await startActors(threads, 1, buffer, { prepare });
+    const blocked = actor.do((here, limit) => {
+      const mutex = new here.sablock.Mutex(here.buffer);
+      const condition = new here.sablock.Condition(here.buffer, 4);
+      let calls = 0;
+      const isHeld = mutex.lock();
+      const answer = condition.waitFor(mutex, () => ++calls === 0, limit);
+      mutex.unlock();
+      return [isHeld, answer, calls];
+    }, LIMIT);
+    await threads.until('it waits', () => waiting() === 1);
+    await mutex.lockAsync();
+    let calls = 0;
+    const pending = condition
+      .waitForAsync(mutex, () => ++calls === 0, LIMIT)
+      .then((answer) => {
+        mutex.unlock();
+        return answer;
+      });
+    for (const now of [LIMIT / 2, LIMIT - 1]) {
+      await threads.until('both wait', () => waiting() === 2);
+      Atomics.store(time, 0, now);
+      assert.equal(condition.notifyAll(), 2);
+    }
+    await threads.until('both wait', () => waiting() === 2 || calls > 3);
+    Atomics.store(time, 0, LIMIT);
+    condition.notifyAll();
+    // Each is asked at first, after three notifications at most, and when the time is over.
+    const [isHeld, answer, looks] = await blocked;
+    assert.deepEqual([isHeld, answer, await pending], [true, false, false]);
+    for (const count of [looks, calls]) assert.ok(count === 4 || count === 5, `${count}`);
   }),
 );
 

@@ -27,6 +27,23 @@ for (const ending of endings) {
   );
 
   test(
+    `after the holder's end by ${ending.name}, only who holds the mutex sees it as abandoned`,
+    needs('prompt ends', ...ending.needs),
+    watched(async (_, threads) => {
+      const { mutex, holder, waiters } = await createHeld(threads, { options: ending.options, others: 1 });
+      await ending.end(holder);
+      assert.equal(mutex.abandoned, false, 'nobody has come for it');
+      assert.deepEqual(await waiters[0].run([['tryLock'], ['get', 'abandoned']]), [true, true]);
+      assert.deepEqual([mutex.abandoned, mutex.inspect().abandoned], [false, true]);
+      await waiters[0].call('unlock');
+      assert.equal(mutex.abandoned, false);
+      assert.deepEqual([mutex.tryLock(), mutex.abandoned], [true, true]);
+      mutex.unlock();
+      assert.equal(mutex.abandoned, false);
+    }),
+  );
+
+  test(
     `at the holder's end by ${ending.name}, a blocked thread gets the mutex, marked`,
     needs(...ending.needs),
     watched(async (t, threads) => {
