@@ -5,7 +5,7 @@ const { unsubscribe } = require('node:diagnostics_channel');
 const { test } = require('node:test');
 const { LockManager, locks } = require('../..');
 const { thread } = require('../../lib/engine/thread.js');
-const { startActors } = require('../helpers/actors.js');
+const { startActors, startBusyActor } = require('../helpers/actors.js');
 const { createFolder } = require('../helpers/folder.js');
 const { subscribe, warningsOf } = require('../helpers/messages.js');
 const { abandon, pendingFor, turns } = require('../helpers/names.js');
@@ -102,6 +102,38 @@ for (const [verb, ask] of Object.entries(VERBS)) {
     );
   }
 }
+
+test(
+  'what a busy thread has of several names goes back when their time is over, each with the end that it has to report',
+  needs('prompt ends'),
+  watched(async (t, threads) => {
+    warningsOf(t, 'SABLOCK_ABANDONED');
+    const told = endsOf(t);
+    const names = ['busy 1', 'busy 2', 'busy 3', 'busy 4'];
+    const ended = [await abandon(threads, names[0]), null, await abandon(threads, names[2])];
+    const held = await locks.acquireAsync(names[3]);
+    const ask = async (here, names, timeout) => {
+      const request = here.sablock.locks.request(names, { timeout }, () => 'had');
+      // They are asked for one after the other.
+      while ((await here.sablock.locks.query()).pending.every(({ name }) => name !== names[3]));
+      return [request];
+    };
+    const { asked, goOn } = await startBusyActor(threads, ask, names, 500);
+    for (const [index, name] of names.slice(0, 3).entries()) {
+      const isMarked = await locks.request(name, (lock) => {
+        const { abandoned } = lock;
+        lock.markConsistent();
+        return abandoned;
+      });
+      assert.equal(isMarked, ended[index] !== null, name);
+    }
+    assert.deepEqual(told, [`${names[0]}: ${ended[0]}`, `${names[2]}: ${ended[2]}`]);
+    goOn();
+    assert.equal(await asked, 'ERR_LOCK_TIMEOUT');
+    held.unlock();
+    assert.deepEqual(await locks.query(), { held: [], pending: [] });
+  }),
+);
 
 test(
   'an end inside that several names have to report is published though the name is stolen before all are there',

@@ -51,6 +51,18 @@ const WAYS = {
     begin: ([holder]) => holdIn(holder, 'b'),
     during: ({ peers: [holder] }) => heldHere(holder, 'a'),
   },
+  'the second of what was locked before the name that another process holds': {
+    names: ['b', 'a', 'Z'],
+    timeout: 500,
+    begin: ([holder]) => holdIn(holder, 'b'),
+    during: ({ peers: [holder] }) => heldHere(holder, 'a'),
+  },
+  'the second of what was locked before the name that another thread holds': {
+    names: ['b', 'a', 'Z'],
+    timeout: 500,
+    begin: (_, manager) => manager.acquireAsync('b'),
+    during: ({ peers: [holder] }) => heldHere(holder, 'a'),
+  },
   'what was locked before the name that another thread holds': {
     names: ['a', 'b'],
     timeout: 500,
