@@ -185,6 +185,38 @@ test(
 );
 
 test(
+  'without onAbandoned tryUpgrade() keeps the mark, which every holder sees in either mode, and nobody else',
+  needs('prompt ends'),
+  watched(async (t, threads) => {
+    warningsOf(t);
+    const { buffer, rw } = createRwLock({ allowMainThread: true });
+    const [writer, other] = await rwPuppets(threads, 2, buffer);
+    await writer.call('write.lock');
+    await writer.terminate();
+    assert.equal(rw.abandoned, false, 'nobody has come for it');
+    for (const take of [() => rw.read.tryLock(), () => rw.read.tryAcquire()]) {
+      const held = take();
+      const hold = held === true ? rw : held;
+      assert.equal(rw.abandoned, true);
+      assert.equal(hold.tryUpgrade(), true);
+      assert.deepEqual([rw.abandoned, rw.write.isHeldByThisThread], [true, true]);
+      hold.downgrade();
+      assert.equal(rw.abandoned, true);
+      if (held === true) rw.read.unlock();
+      else held.unlock();
+      assert.equal(rw.abandoned, false);
+    }
+    await other.call('write.lock');
+    assert.equal(rw.abandoned, false);
+    await other.call('write.unlock');
+    rw.write.lock();
+    rw.markConsistent();
+    assert.equal(rw.abandoned, false);
+    rw.write.unlock();
+  }),
+);
+
+test(
   'when onAbandoned throws, the hold is not kept, or is shared again after an upgrade; the mark stays',
   needs('prompt ends'),
   watched(async (t, threads) => {
