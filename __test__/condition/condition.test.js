@@ -309,7 +309,7 @@ test(
     const LIMIT = 600_000;
     const { buffer, mutex, condition, waiting } = create();
     const time = new Int32Array(buffer, 12, 1);
-    // The clock by which it is counted what is left: of this thread, and of the one that blocks.
+    // The clock that says how much time is left, of this thread and of the one that blocks.
     t.mock.method(clock, 'now', () => Atomics.load(time, 0));
     const prepare = (here) => {
       here.require('../../lib/load/clock.js').now = () => Atomics.load(new Int32Array(here.buffer, 12, 1), 0);

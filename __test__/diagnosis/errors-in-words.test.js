@@ -1,4 +1,4 @@
-// What errors say: of time that is over, of a lost lock, and when they cross to other threads as text.
+// The words of errors: for time that is over, for a lost lock, and where they cross to other threads as text.
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');

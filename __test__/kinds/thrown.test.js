@@ -128,7 +128,7 @@ for (const [name, [make, verbs]] of Object.entries(CLASSES)) {
             await call(made.lock, (...args) => {
               given.push(args.length);
             });
-            // Only what comes with something new gives it to its function: a lock of a name, the notes of a Once.
+            // A named lock, and the notes of a Once, come as an argument; other functions get none.
             assert.deepEqual(given, [/LockManager|Once/.test(name) ? 1 : 0]);
           } finally {
             doctor?.stop();

@@ -115,7 +115,7 @@ for (const [verb, prepare] of Object.entries(VERBS)) {
       for (const reason of [null, false]) {
         const signal = AbortSignal.abort(reason);
         await assert.rejects(wait({ signal }), (thrown) => thrown === reason);
-        // Nor does a time in which nothing could be waited for come first. That of an element is no option.
+        // The abort comes before a time of 0. The time for an element is no option.
         if (!/element/.test(verb)) await assert.rejects(wait({ signal, timeout: 0 }), (thrown) => thrown === reason);
         const controller = new AbortController();
         const rejected = assert.rejects(wait({ signal: controller.signal }), (thrown) => thrown === reason);

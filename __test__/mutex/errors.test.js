@@ -123,7 +123,7 @@ test('ERR_LOCK_NOT_OWNER asks for a forgotten await behind very many waits for o
   busy.tryLock();
   const guard = mutex.tryAcquire();
   const controller = new AbortController();
-  // More than a chunk of them, and than two.
+  // Enough for three chunks of the table of waits.
   const others = Array.from({ length: 600 }, () => busy.lockAsync({ signal: controller.signal }));
   assert.doesNotMatch(thrownBy(() => mutex.unlock()).message, /await/);
   const pending = mutex.lockAsync();
