@@ -127,7 +127,8 @@ for (const mode of MODES) {
   test(`${mode}: a hold belongs to whom its verb says, whatever options were given, and whether the thread waits elsewhere`, async () => {
     const busy = new RwLock(new SharedArrayBuffer(RwLock.BYTES));
     busy.write.tryLock();
-    for (const waits of [undefined, busy.write.lockAsync()]) {
+    for (const isWaiting of [false, true]) {
+      const waits = isWaiting ? busy.write.lockAsync() : undefined;
       for (const options of [
         undefined,
         {},
@@ -148,7 +149,7 @@ for (const mode of MODES) {
         await lock.executeLocked(refused, options);
         assert.equal(word(), 0);
       }
-      if (waits !== undefined) busy.write.unlock();
+      if (isWaiting) busy.write.unlock();
       await waits;
     }
   });
