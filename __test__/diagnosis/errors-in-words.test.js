@@ -5,6 +5,7 @@ const { test } = require('node:test');
 const { inspect } = require('node:util');
 const {
   Barrier,
+  Condition,
   Exchanger,
   LockLostError,
   LockManager,
@@ -192,3 +193,84 @@ for (const [what, [make, end]] of Object.entries(TIMED)) {
     }
   });
 }
+
+test('the error of what stands in the wrong place says where it belongs', async () => {
+  const mutex = new Mutex(memory(), 0, OPTIONS);
+  const semaphore = new Semaphore(memory(), 0, 1, OPTIONS);
+  const { signal } = new AbortController();
+  for (const [call, end] of [
+    [() => mutex.lockAsync(signal), ' Received an instance of AbortSignal. Pass { signal }.'],
+    [() => locks.request('wrong', signal, never), ' Received an instance of AbortSignal. Pass { signal }.'],
+    [() => mutex.lockAsync(new Date()), ' Received an instance of Date.'],
+    [
+      () => mutex.executeLocked(never, 500),
+      ' Received 500. Say what it is: { timeout: 500 }, or { permits: 2 } of a semaphore.',
+    ],
+    [
+      () => semaphore.executeSync(never, 2),
+      ' Received 2. Say what it is: { timeout: 500 }, or { permits: 2 } of a semaphore.',
+    ],
+    [
+      () => semaphore.acquire({ timeout: 5 }),
+      ' must be a number, and stand before the options. Received an instance of Object.',
+    ],
+    [
+      () => semaphore.acquireAsync({}),
+      ' must be a number, and stand before the options. Received an instance of Object.',
+    ],
+    [
+      () => mutex.lock({ signal }),
+      ' no signal can abort a thread that blocks. Give a timeout, or use such a verb. Nothing was changed.',
+    ],
+    [
+      () => mutex.lock({ ref: false }),
+      ' a thread that blocks has no event loop to keep alive, or use such a verb. Nothing was changed.',
+    ],
+  ]) {
+    const isRight = ({ code, message }) => {
+      assert.deepEqual([code, message.slice(-end.length)], ['ERR_INVALID_ARG_TYPE', end]);
+      return true;
+    };
+    await assert.rejects(async () => call(), isRight);
+  }
+  assert.deepEqual([mutex.isLocked, semaphore.available], [false, 1]);
+});
+
+test('the error of a promise where none may be says what has become of the lock, and which verb awaits', () => {
+  const mutex = new Mutex(memory(), 0, OPTIONS);
+  const { read, write } = new RwLock(memory(), 0, OPTIONS);
+  const table = new LockTable(memory(), 0, 4, OPTIONS);
+  const condition = new Condition(memory(), 4);
+  const manager = new LockManager(OPTIONS);
+  const promise = async () => {};
+  mutex.lock();
+  assert.throws(() => condition.waitFor(mutex, promise), {
+    message:
+      /"predicate" argument of waitFor\(\) .* the mutex at byte offset 0 is still held\. Use waitForAsync\(\)\.$/,
+  });
+  mutex.unlock();
+  const unlocked = (place) =>
+    new RegExp(
+      `"fn" argument of executeLockedSync\\(\\) .* the ${place} is already unlocked .* Use executeLocked\\(\\)\\.$`,
+    );
+  for (const [call, message] of [
+    [() => mutex.executeLockedSync(promise), unlocked('mutex at byte offset 0')],
+    [() => read.executeLockedSync(promise), unlocked('rwlock at byte offset 0')],
+    [() => write.executeLockedSync(promise), unlocked('rwlock at byte offset 0')],
+    [() => table.executeLockedSync(1, promise), unlocked('lock 1 of the table at byte offset 4')],
+    [
+      () => new Semaphore(memory(), 0, 1, OPTIONS).executeSync(promise),
+      /executeSync\(\) .* the semaphore at byte offset 0 has its permits back .* Use execute\(\)\.$/,
+    ],
+    [
+      () => manager.requestSync(['a', 'b'], promise),
+      /requestSync\(\) .* the named locks 'a', 'b' is already released .* Use request\(\)\.$/,
+    ],
+    [
+      () => new Once(memory(), 0, OPTIONS).runSync(promise),
+      /runSync\(\) .* the once at byte offset 0 .* It is not done now, and the next in line runs\. Use run\(\)\.$/,
+    ],
+  ]) {
+    assert.throws(call, { code: 'ERR_INVALID_ARG_TYPE', message });
+  }
+});
