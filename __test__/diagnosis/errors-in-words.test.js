@@ -6,6 +6,7 @@ const { inspect } = require('node:util');
 const {
   Barrier,
   Condition,
+  DeadlockError,
   Exchanger,
   LockLostError,
   LockManager,
@@ -273,4 +274,24 @@ test('the error of a promise where none may be says what has become of the lock,
   ]) {
     assert.throws(call, { code: 'ERR_INVALID_ARG_TYPE', message });
   }
+});
+
+test('the error of a deadlock says who waits for what, held by whom; of a long circle that it goes on', () => {
+  const place = { kind: 'mutex', byteOffset: 8, name: 'mine' };
+  const cycle = [
+    { threadId: 3, byteOffset: 8 },
+    { threadId: 5, byteOffset: -1, name: 'a name' },
+    { threadId: 4, byteOffset: 16 },
+  ];
+  const steps = (last) =>
+    "Deadlock: thread 3 waits for the mutex 'mine' at byte offset 8, held by thread 5; " +
+    "thread 5 waits for the named lock 'a name', held by thread 4; " +
+    `thread 4 waits for the rwlock at byte offset 16, held by ${last}. ` +
+    'None of these threads can go on, so thread 3 gave up its wait. ' +
+    'Take several locks in the same order everywhere, or give a timeout.';
+  const kinds = ['Mutex', 'HeldLock', 'RwLock'];
+  const error = new DeadlockError(place, cycle, kinds);
+  assert.deepEqual([error.name, error.code, error.cycle], ['DeadlockError', 'ERR_LOCK_DEADLOCK', cycle]);
+  assert.equal(error.message, steps('thread 3'));
+  assert.equal(new DeadlockError(place, cycle, [...kinds, 'Mutex']).message, steps('another, and so on'));
 });

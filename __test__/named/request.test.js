@@ -81,6 +81,21 @@ test('null and undefined are no options; a mode may be an object that says it', 
   assert.equal(await locks.request('defaults', { mode }, (lock) => lock.mode), 'shared');
 });
 
+test('ifAvailable and steal are what Boolean() makes of them', async () => {
+  const held = await hold('booleans');
+  for (const ifAvailable of [1, 'no', {}, Symbol('yes')]) {
+    assert.equal(await locks.request('booleans', { ifAvailable }, (lock) => lock), null);
+  }
+  for (const none of [0, '', null, Number.NaN]) {
+    const options = { ifAvailable: none, steal: none, timeout: 1 };
+    await assert.rejects(locks.request('booleans', options, never), { code: 'ERR_LOCK_TIMEOUT' });
+  }
+  for (const steal of [1, 'no', {}]) {
+    assert.equal(await locks.request('booleans', { steal }, (lock) => lock.markConsistent() ?? lock.abandoned), false);
+  }
+  await assert.rejects(held.request, { name: 'AbortError' });
+});
+
 test('names that begin with a hyphen are refused, before the other options are looked at', async () => {
   for (const name of ['-', '-x']) {
     await assert.rejects(locks.request(name, never), unsupported);
