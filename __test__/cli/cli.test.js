@@ -2,10 +2,12 @@
 
 const assert = require('node:assert/strict');
 const { spawn, spawnSync } = require('node:child_process');
+const { createHash } = require('node:crypto');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { test } = require('node:test');
+const { setImmediate: nextTurn } = require('node:timers/promises');
 const { LockManager } = require('../../index.js');
 const { limit } = require('../helpers/limits.js');
 const { needs } = require('../helpers/runtime.js');
@@ -194,7 +196,8 @@ test('if run itself is killed, its command keeps the lock until it ends', SETTIN
 
 test('a command that is not there, and what cannot be understood, have codes of their own', SETTINGS, () => {
   const directory = newDirectory();
-  assert.equal(sablock('run', 'a', '--directory', directory, '--', '/no/such/command').status, 127);
+  const missing = sablock('run', 'a', '--directory', directory, '--', '/no/such/command');
+  assert.deepEqual([missing.status, missing.stderr], [127, 'sablock: Cannot run /no/such/command: ENOENT.\n']);
   // Node.js calls back for these, and throws for those.
   for (const command of [directory, path.join(__filename, 'x'), 'x'.repeat(5000)]) {
     const { status, stderr } = sablock('run', 'a', '--directory', directory, '--', command);
@@ -253,6 +256,144 @@ test('locks lists a holder that has ended, whose command keeps the lock', SETTIN
   assert.match(sablock('locks', directory).stdout, /^left behind .* no +abandoned$/m);
   sablock('run', 'left behind', '--directory', directory, '--mark-consistent', 'true');
   assert.equal(sablock('locks', directory).stdout, '');
+});
+
+/** A process that holds, by the source of what it does with `manager`; it has said so. */
+async function holdingProcess(t, directory, source) {
+  const program = `
+    const { LockManager } = require(${JSON.stringify(path.join(__dirname, '..', '..'))});
+    const manager = new LockManager({ scope: 'machine', directory: ${JSON.stringify(directory)} });
+    const ready = () => require('node:fs').writeSync(1, 'ready');
+    process.stdin.resume();
+    ${source}`;
+  const child = spawn(process.execPath, ['-e', program], { stdio: ['pipe', 'pipe', 'inherit'] });
+  t.after(() => child.kill('SIGKILL'));
+  const exited = new Promise((resolve) => child.once('exit', resolve));
+  await new Promise((resolve) => child.stdout.once('data', resolve));
+  const kill = () => {
+    child.kill('SIGKILL');
+    return exited;
+  };
+  return { pid: child.pid, kill };
+}
+
+test('locks has the thread that holds, and since when, also once its process has ended', SETTINGS, async (t) => {
+  const directory = newDirectory();
+  const before = Date.now();
+  const { pid, kill } = await holdingProcess(
+    t,
+    directory,
+    `const { Worker } = require('node:worker_threads');
+     const act = (root, directory) => {
+       const { LockManager } = require(root);
+       const ready = () => require('node:fs').writeSync(1, 'ready');
+       new LockManager({ directory }).acquireAsync('of a worker').then(ready);
+       setInterval(() => {}, 1000);
+     };
+     const given = ${JSON.stringify(JSON.stringify([path.join(__dirname, '..', '..'), directory]))};
+     new Worker('(' + act + ')(...' + given + ')', { eval: true });`,
+  );
+  const after = Date.now();
+  // The hold is older than the question: what says when it began is not the time of that.
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  const check = (alive) => {
+    const [{ since, ...row }, ...more] = JSON.parse(sablock('locks', directory, '--json').stdout);
+    const expected = { name: 'of a worker', mode: 'exclusive', pid, threadId: 1, alive, marked: !alive };
+    assert.deepEqual([row, more], [expected, []]);
+    assert.ok(Date.parse(since) >= before - 100 && Date.parse(since) <= after + 100, `${since} of ${before}`);
+  };
+  check(true);
+  await kill();
+  check(false);
+});
+
+test('a lock that is held and marked is one line, of its holder', SETTINGS, async (t) => {
+  const directory = newDirectory();
+  sablock('run', 'job', '--directory', directory, ...sh('kill -KILL $$'));
+  const { child, ended } = await holder(t, directory, 'job');
+  const listed = JSON.parse(sablock('locks', directory, '--json').stdout);
+  assert.deepEqual(
+    listed.map(({ name, pid, alive, marked }) => [name, pid, alive, marked]),
+    [['job', child.pid, true, true]],
+  );
+  child.stdin.end();
+  await ended;
+});
+
+test('one of several names that its process had while it waited for the others is no mark', SETTINGS, async (t) => {
+  const directory = newDirectory();
+  const { child, ended } = await holder(t, directory, 'second');
+  const { pid, kill } = await holdingProcess(t, directory, "manager.request(['first', 'second'], () => {}); ready();");
+  const manager = new LockManager({ directory });
+  while ((await manager.query()).held.every(({ name }) => name !== 'first')) await nextTurn();
+  const listed = () =>
+    JSON.parse(sablock('locks', directory, '--json').stdout)
+      .filter(({ name }) => name === 'first')
+      .map((row) => [row.pid, row.alive, row.marked]);
+  assert.deepEqual(listed(), [[pid, true, false]]);
+  await kill();
+  assert.deepEqual(listed(), [[pid, false, false]]);
+  child.stdin.end();
+  await ended;
+});
+
+test('the columns of locks are as wide as what is in them, and no line ends with spaces', SETTINGS, async (t) => {
+  const directory = newDirectory();
+  sablock('run', 'a name that is longer', '--directory', directory, ...sh('kill -KILL $$'));
+  const { child, ended } = await holder(t, directory, 'short');
+  const lines = sablock('locks', directory).stdout.split('\n');
+  assert.deepEqual([lines.length, lines.pop()], [4, '']);
+  const at = (word) => lines[0].indexOf(word);
+  assert.deepEqual(
+    lines.map((line) => line.slice(at('MODE'), at('PID')).trimEnd()),
+    ['MODE', 'exclusive', 'exclusive'],
+  );
+  assert.deepEqual(lines.map((line) => line.slice(at('ALIVE'), at('MARK')).trimEnd()).sort(), ['ALIVE', 'no', 'yes']);
+  for (const line of lines) assert.equal(line, line.trimEnd());
+  assert.equal(at('MODE'), 'a name that is longer'.length + 2);
+  child.stdin.end();
+  await ended;
+});
+
+test('what a terminal would obey is escaped in a name, and nothing else', SETTINGS, async () => {
+  const directory = newDirectory();
+  const manager = new LockManager({ directory });
+  const ranges = ['\u0000\u001f', '\u007f\u0085\u009f', '\u200b\u200f', '\u2028\u202e', '\u2066\u2069', '\ufeff'];
+  const [obeyed, plain] = [ranges.join('+'), ' ~\u00a0\u200a\u2010\u202f\u2065\u206aé漢😀'];
+  for (const [name, shown] of [
+    [obeyed, obeyed.replace(/[^+]/g, (character) => `\\u{${character.charCodeAt(0).toString(16)}}`)],
+    [`<${plain}>`, `<${plain}>`],
+  ]) {
+    const held = await manager.acquireAsync(name);
+    const [, line] = sablock('locks', directory).stdout.split('\n');
+    assert.ok(line.startsWith(`${shown} `), line);
+    assert.equal(JSON.parse(sablock('locks', directory, '--json').stdout)[0].name, name);
+    held.unlock();
+  }
+});
+
+/** Names that their files have in different ways: up to 120 bytes of ASCII they are there, some signs as three bytes. */
+const NAMES = {
+  'of 120 bytes': 'x'.repeat(120),
+  'of 121 bytes': 'x'.repeat(121),
+  'of 40 letters': 'X'.repeat(40),
+  'of 41 letters': 'X'.repeat(41),
+  'with half a pair': '\udfff of \ud800',
+  'with signs of other alphabets': 'Été 漢 😀/../%41',
+};
+
+test('a mark of any name is listed with its holder', SETTINGS, async (t) => {
+  const directory = newDirectory();
+  const names = Object.values(NAMES);
+  const source = `Promise.all(${JSON.stringify(names)}.map((name) => manager.acquireAsync(name))).then(ready);`;
+  const { pid, kill } = await holdingProcess(t, directory, source);
+  await kill();
+  const listed = new Map(JSON.parse(sablock('locks', directory, '--json').stdout).map((row) => [row.name, row]));
+  for (const [what, name] of Object.entries(NAMES)) {
+    const row = listed.get(name.toWellFormed());
+    assert.deepEqual([row?.pid, row?.alive, row?.marked], [pid, false, true], what);
+  }
+  assert.equal(listed.size, names.length);
 });
 
 test('jq reads what locks prints', withTool('jq'), async (t) => {
@@ -355,15 +496,29 @@ test('doctor becomes the program, where Node.js can', BECOMES, () => {
   assert.equal(Number(stdout), pid);
 });
 
-test('--help and --version are its own', SETTINGS, () => {
-  assert.match(sablock('--help').stdout, /^Usage: sablock/);
-  assert.equal(sablock('--version').stdout, `${require('../../package.json').version}\n`);
+test('--help and --version are its own, in each form, and after a command', SETTINGS, () => {
+  for (const args of [['--help'], ['-h'], ['run', '--help'], ['clean', '--help']]) {
+    const { status, stdout, stderr } = sablock(...args);
+    assert.match(stdout, /^Usage: sablock/, args.join(' '));
+    assert.deepEqual([status, stderr], [0, ''], args.join(' '));
+  }
+  for (const form of ['--version', '-v']) {
+    assert.equal(sablock(form).stdout, `${require('../../package.json').version}\n`, form);
+  }
+});
+
+test('the --help of a command that runs under a lock is that of the command', SETTINGS, () => {
+  const { stdout } = sablock('run', 'a', '--directory', newDirectory(), '--', 'echo', '--help');
+  assert.doesNotMatch(stdout, /^Usage: sablock/);
 });
 
 test('a command that there is none of is named, before the usage', SETTINGS, () => {
-  const { status, stderr } = sablock('lock');
-  assert.match(stderr, /^sablock: There is no command 'lock'\.\n\nUsage: sablock/);
-  assert.equal(status, 2);
+  for (const command of ['lock', 'toString']) {
+    const { status, stdout, stderr } = sablock(command);
+    assert.ok(stderr.startsWith(`sablock: There is no command '${command}'.\n\nUsage: sablock`), stderr);
+    assert.deepEqual([status, stdout], [2, '']);
+  }
+  assert.match(sablock().stderr, /^Usage: sablock/, 'no command is no unknown one');
 });
 
 test('clean removes what nobody has used for a day, and neither what is held nor a mark', SETTINGS, async (t) => {
@@ -385,6 +540,45 @@ test('clean removes what nobody has used for a day, and neither what is held nor
     fs.readdirSync(directory).filter((file) => file.startsWith('v1-old')),
     [],
   );
+  child.stdin.end();
+  await ended;
+});
+
+test(
+  'clean takes a name that nobody has used for a day, and none that somebody has, by whichever file',
+  SETTINGS,
+  () => {
+    const directory = newDirectory();
+    const HOUR_MS = 60 * 60 * 1000;
+    const names = ['hours-23', 'hours-25', ...['info', 'lock', 'turn'].map((ending) => `young-${ending}`)];
+    for (const name of names) sablock('run', name, '--directory', directory, 'true');
+    for (const file of fs.readdirSync(directory)) {
+      const [, name, ending] = /^v1-(.*)\.(.*)$/.exec(file);
+      const hours = name === 'hours-23' || name === `young-${ending}` ? 23 : 25;
+      const time = new Date(Date.now() - hours * HOUR_MS);
+      fs.utimesSync(path.join(directory, file), time, time);
+    }
+    assert.equal(sablock('clean', directory).stdout, '1 removed\n');
+    const left = fs.readdirSync(directory).filter((file) => file.endsWith('.lock'));
+    assert.deepEqual(
+      left.sort(),
+      names
+        .filter((name) => name !== 'hours-25')
+        .map((name) => `v1-${name}.lock`)
+        .sort(),
+    );
+  },
+);
+
+test('clean --marks says nothing of what it takes, and leaves what is held, and who is young', SETTINGS, async (t) => {
+  const directory = newDirectory();
+  for (const name of ['held', 'old', 'young']) sablock('run', name, '--directory', directory, ...sh('kill -KILL $$'));
+  const { child, ended } = await holder(t, directory, 'held');
+  for (const file of fs.readdirSync(directory)) if (!file.includes('young')) age(path.join(directory, file));
+  const { status, stdout, stderr } = sablock('clean', '--marks', directory);
+  assert.deepEqual([status, stdout, stderr], [0, '1 removed\n', '']);
+  const marked = JSON.parse(sablock('locks', directory, '--json').stdout).map(({ name }) => name);
+  assert.deepEqual(marked.sort(), ['held', 'young']);
   child.stdin.end();
   await ended;
 });
@@ -455,6 +649,44 @@ for (const [what, damage] of Object.entries(DAMAGE)) {
   }
 }
 
+/** Writes a record that was changed, with the checksum that belongs to it. */
+const rewrite = (file, change) => {
+  const record = change(fs.readFileSync(file).subarray(0, -8));
+  fs.writeFileSync(file, Buffer.concat([record, createHash('sha256').update(record).digest().subarray(0, 8)]));
+};
+/** A change of one byte. */
+const withByte = (at, byte) => (file) =>
+  rewrite(file, (record) => {
+    record[at] = byte;
+    return record;
+  });
+
+/** Records whose checksum is right, of another format than there is. */
+const OF_ANOTHER_FORMAT = {
+  'has flags that there are none of': withByte(8, 8),
+  'says that nobody holds it, outside of all code': withByte(8, 4),
+  'is of a version that is not known': withByte(7, 3),
+  'begins with another word': withByte(0, 0x53),
+  'is longer than its name': (file) => rewrite(file, (record) => Buffer.concat([record, Buffer.from('x\0')])),
+};
+
+test('a record of another format is a mark of nobody known, though its checksum is right', SETTINGS, () => {
+  const directory = newDirectory();
+  const changes = Object.entries(OF_ANOTHER_FORMAT);
+  for (const [what, change] of changes) {
+    sablock('run', what, '--directory', directory, 'true');
+    const file = fs
+      .readdirSync(directory)
+      .find((entry) => entry === `v1-${encodeURIComponent(what).toLowerCase()}.info`);
+    change(path.join(directory, file));
+  }
+  const listed = JSON.parse(sablock('locks', directory, '--json').stdout);
+  assert.deepEqual(
+    listed.map(({ name, pid, threadId, alive, marked }) => [name, pid, threadId, alive, marked]).sort(),
+    changes.map(([what]) => [what, null, null, false, true]).sort(),
+  );
+});
+
 test(
   'clean removes what was only shared of names that its files do not tell, unless it is held',
   SETTINGS,
@@ -484,6 +716,8 @@ test('what cannot be cleaned or listed is said', SETTINGS, () => {
   for (const [status, ...args] of [
     [2, 'clean', '--all'],
     [2, 'clean', 'one', 'two'],
+    [2, 'locks', 'one', 'two'],
+    [2, 'locks', '--all'],
     [1, 'clean', __filename],
     [1, 'locks', __filename],
     [1, 'clean', missing],

@@ -27,8 +27,8 @@ const KILLED = sh('kill -KILL $$');
 const run = (directory, name, ...rest) => ['run', name, '--directory', directory, ...rest];
 
 /** Resolves with its exit code and what it printed; `onError` gets what comes to stderr. */
-function start(t, args, onError) {
-  const child = spawn(process.execPath, [CLI, ...args]);
+function start(t, args, onError, options) {
+  const child = spawn(process.execPath, [CLI, ...args], options);
   t.after(() => child.kill('SIGKILL'));
   const seen = { child, stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr']) {
@@ -59,6 +59,9 @@ test('a command line that cannot be understood is refused with exit code 2, and 
     [['a', '', 'printf'], 'run needs a name and a command.'],
     [['a', ...place, '--timeout'], '--timeout needs a time, 5s or 250ms for example.'],
     [['a', ...place, '--timeout', 'soon', ...printf], '--timeout needs a time, 5s or 250ms for example.'],
+    [['a', ...place, '--timeout', '5sec', ...printf], '--timeout needs a time, 5s or 250ms for example.'],
+    [['a', ...place, '--timeout', '-5s', ...printf], '--timeout needs a time, 5s or 250ms for example.'],
+    [['a', ...place, '--timeout', '1h', ...printf], '--timeout needs a time, 5s or 250ms for example.'],
     [['a', ...place, '--timeout', ...printf], '--timeout needs a time, 5s or 250ms for example.'],
     [['a', '--directory'], '--directory needs a directory.'],
     [['a', '--directory', ...printf], '--directory needs a directory.'],
@@ -154,13 +157,16 @@ for (const between of ['', ', inside of another run,']) {
       const directory = createFolder(t);
       const around = between === '' ? [] : [CLI, ...run(directory, 'another'), '--', process.execPath];
       const inner = [...around, CLI, ...run(directory, 'orphan'), '--', 'echo', 'inside'];
+      const tried = [CLI, ...run(directory, 'orphan', '--if-available'), '--', 'echo', 'inside'];
       // Waits until its run was killed, then runs another.
       const source = `
     const { spawnSync } = require('node:child_process');
     process.stdout.write('ready');
     process.stdin.resume().on('end', () => {
       const { status, stdout, stderr } = spawnSync(process.execPath, ${JSON.stringify(inner)}, { encoding: 'utf8', timeout: 30_000 });
-      process.stdout.write(JSON.stringify({ status, stdout, stderr, variable: process.env.SABLOCK_RUN }));
+      const { output, ...ofTried } = spawnSync(process.execPath, ${JSON.stringify(tried)}, { encoding: 'utf8', timeout: 30_000 });
+      const tried = [ofTried.status, ofTried.stdout, ofTried.stderr];
+      process.stdout.write(JSON.stringify({ status, stdout, stderr, tried, variable: process.env.SABLOCK_RUN }));
     });`;
       const outer = start(t, [...run(directory, 'orphan'), '--', ...js(source)]);
       await new Promise((resolve) => outer.child.stdout.once('data', resolve));
@@ -175,6 +181,7 @@ for (const between of ['', ', inside of another run,']) {
         result.stderr,
         /^sablock: 'orphan' is held by what a sablock run \(process \d+\) that was killed has left/,
       );
+      assert.deepEqual(result.tried, [1, '', ''], 'where it is not waited for');
       // A daemon keeps the variable for ever: once nothing holds the lock any more, that refuses nothing.
       const after = sablock([...run(directory, 'orphan'), '--', 'echo', 'in'], {
         SABLOCK_RUN: result.variable,
@@ -219,6 +226,70 @@ test('a run that waits says so after a second, with the process that holds the l
   assert.equal(stderr, `sablock: Waiting for 'awaited', which process ${holder.child.pid} holds ...\n`);
   assert.equal((await holder.ended).code, 0);
 });
+
+test('a run that waits for who shares the lock names no process, since none is known', SETTINGS, async (t) => {
+  const directory = createFolder(t);
+  const holder = await startHolder(t, directory, 'read', '--shared');
+  const waiting = start(t, [...run(directory, 'read'), '--', 'true'], () => holder.child.stdin.end());
+  const { code, stderr } = await waiting.ended;
+  assert.deepEqual([code, stderr], [0, "sablock: Waiting for 'read' ...\n"]);
+});
+
+test('a run that did not wait for long says nothing, however long its command runs', SETTINGS, (t) => {
+  const { status, stderr } = sablock([...run(createFolder(t), 'free'), '--', 'sleep', '1.5']);
+  assert.deepEqual([status, stderr], [0, '']);
+});
+
+test('a timeout has units, and is in seconds without one', SETTINGS, async (t) => {
+  const directory = createFolder(t);
+  const holder = await startHolder(t, directory, 'busy');
+  for (const [text, ms] of [
+    ['40ms', 40],
+    ['0.04s', 40],
+    ['0.04', 40],
+    ['0.001m', 60],
+  ]) {
+    const { status, stdout, stderr } = sablock([...run(directory, 'busy', '--timeout', text), '--', 'echo', 'ran']);
+    assert.deepEqual([status, stdout], [1, '']);
+    assert.match(stderr, new RegExp(`^sablock: .* timed out after ${ms} ms`), text);
+  }
+  holder.child.stdin.end();
+  await holder.ended;
+});
+
+test('a directory that cannot be used is said, and the command does not run', SETTINGS, () => {
+  const { status, stdout, stderr } = sablock([...run(__filename, 'job'), '--', 'echo', 'ran']);
+  assert.deepEqual([status, stdout], [1, '']);
+  assert.ok(stderr.startsWith(`sablock: Cannot keep locks in '${__filename}': `), stderr);
+});
+
+test('options are those before the command, also before the name; what comes later is its own', SETTINGS, (t) => {
+  const directory = createFolder(t);
+  const words = ['echo', '--shared', '--', '--timeout', 'x'];
+  for (const args of [
+    ['run', '--directory', directory, '--timeout', '5s', 'job', ...words],
+    ['run', 'job', '--directory', directory, ...words],
+    ['run', '--directory', directory, 'job', '--', ...words],
+  ]) {
+    const { status, stdout, stderr } = sablock(args);
+    assert.deepEqual([status, stdout, stderr], [0, '--shared -- --timeout x\n', ''], args.join(' '));
+  }
+});
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2']) {
+  test(`${signal} goes to the command, which may end with a code of its own`, SETTINGS, async (t) => {
+    const directory = createFolder(t);
+    const command = sh(`trap 'exit 9' ${signal.slice(3)}; printf ready; while :; do sleep 0.05; done`);
+    // Of no terminal: in the foreground of one the command would get some of them from that.
+    const running = start(t, [...run(directory, 'signalled'), '--', ...command], undefined, { detached: true });
+    await new Promise((resolve) => running.child.stdout.once('data', resolve));
+    running.child.kill(signal);
+    const { code, stderr } = await running.ended;
+    assert.deepEqual([code, stderr], [9, '']);
+    // The command has ended by itself.
+    assert.equal(sablock(['locks', directory]).stdout, '');
+  });
+}
 
 test('the message of a run that was not let in names options of the command line', SETTINGS, async (t) => {
   const directory = createFolder(t);
