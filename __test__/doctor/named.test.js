@@ -445,6 +445,50 @@ test(
 );
 
 test(
+  'what was counted for names that are used no more is one entry, and a name that is used again is a new one',
+  watched(() =>
+    withDoctor(QUIET, async (doctor) => {
+      const [old, again] = names(2);
+      const contend = (name) => Promise.all([locks.request(name, () => sleep(1)), locks.request(name, () => {})]);
+      await contend(old);
+      await contend(again);
+      const counts = () => doctor.report().contention.map(({ lock, waits }) => [lock.name ?? lock.kind, waits]);
+      assert.deepEqual(
+        new Map(counts()),
+        new Map([
+          [old, 1],
+          [again, 1],
+        ]),
+      );
+      // More than are known at once: `MOST_NAMES` in lib/doctor/locks.js.
+      for (const name of names(4000)) await locks.request(name, () => {});
+      await contend(again);
+      assert.deepEqual(
+        new Map(counts()),
+        new Map([
+          ['Locks used before', 2],
+          [again, 1],
+        ]),
+      );
+    }),
+  ),
+);
+
+test(
+  'a name that is free is no wait, though a thread that asks for it would block',
+  watched(() =>
+    withDoctor(QUIET, async (doctor) => {
+      const manager = new LockManager({ allowMainThread: true });
+      const free = names(50);
+      for (const name of free) manager.acquire(name).unlock();
+      // On a busy machine a thread may stand for a while in one that is free.
+      const counted = free.filter((name) => about(doctor.report().contention, { name }).length > 0);
+      assert.ok(counted.length < free.length / 2, `${counted.length} of ${free.length}`);
+    }),
+  ),
+);
+
+test(
   'what is asked for inside of a request for several names comes after each of them, also once its function has waited',
   needs('async frames'),
   watched(() =>

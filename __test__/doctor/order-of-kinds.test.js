@@ -143,6 +143,29 @@ found('two tables in both orders are a cycle, whatever the rows', async () => {
   await other.executeLocked(3, () => one.executeLocked(4, () => {}));
 });
 
+/** The verbs of a table that wait, whose options come after the index. */
+const ROWS = {
+  'lock()': (table, options) => table.lock(0, options),
+  'lockAsync()': (table, options) => table.lockAsync(0, options),
+  'acquire()': (table, options) => table.acquire(0, options),
+  'acquireAsync()': (table, options) => table.acquireAsync(0, options),
+};
+
+for (const [verb, take] of Object.entries(ROWS)) {
+  const inBothOrders = (options) => async () => {
+    const table = new LockTable(new SharedArrayBuffer(LockTable.bytes(2)), 0, 2, { allowMainThread: true });
+    const [a] = createLocks(1, () => ({ allowMainThread: true }));
+    table.executeLockedSync(0, () => a.executeLockedSync(() => {}));
+    await a.executeLocked(async () => {
+      const taken = await take(table, options);
+      if (taken === true) table.unlock(0);
+      else taken.unlock();
+    });
+  };
+  found(`a row that ${verb} takes inside of a lock comes after it`, inBothOrders());
+  silent(`a row that ${verb} takes with a timeout inside of a lock does not come after it`, inBothOrders(60_000));
+}
+
 found('a once and a mutex in both orders are a cycle', async () => {
   const once = new Once(new SharedArrayBuffer(4));
   const [a] = createLocks(1);

@@ -166,3 +166,64 @@ for (const [title, { type, args, options: more, take, part, want }] of Object.en
     ),
   );
 }
+
+/** Holds without a guard that change, and permits that nobody gives back: each leaves `holders` of these functions. */
+const CHANGES = {
+  'a lock to write that is downgraded'() {
+    const { lock } = create({ type: 'RwLock', args: [], options: {} });
+    (function writes() {
+      lock.write.lock();
+    })();
+    lock.downgrade();
+    return { lock, want: toWrite, holders: ['writes'], end: () => lock.read.unlock() };
+  },
+  'a lock to read that is upgraded'() {
+    const { lock } = create({ type: 'RwLock', args: [], options: {} });
+    (function reads() {
+      lock.read.lock();
+    })();
+    assert.equal(lock.tryUpgrade(), true);
+    const want = (rw, limits) => rw.read.acquireAsync(limits);
+    return { lock, want, holders: ['reads'], end: () => lock.write.unlock() };
+  },
+  'permits that were used up'() {
+    const { lock } = create({ type: 'Semaphore', args: [3], options: {} });
+    const used = lock.tryAcquire();
+    const kept = (function keeps() {
+      return lock.tryAcquire(2);
+    })();
+    used.forget();
+    return {
+      lock,
+      want: (pool, limits) => pool.acquireAsync(1, limits),
+      holders: ['keeps'],
+      end: () => kept.release(),
+    };
+  },
+};
+
+for (const [title, change] of Object.entries(CHANGES)) {
+  test(
+    `${title}: who waits is shown who holds on, and nobody once that has gone back`,
+    watched(() =>
+      withDoctor(QUIET, async (doctor) => {
+        const { lock, want, holders, end } = change();
+        const names = () =>
+          about(doctor.report().waiting, lock).map((wait) => wait.holders.map(({ stack }) => stack[0].split(' ')[0]));
+        const waiting = want(lock);
+        assert.deepEqual(names(), [holders]);
+        end();
+        const next = await waiting;
+        const controller = new AbortController();
+        const other = want(lock, { signal: controller.signal });
+        for (const [holder, ...more] of names()) assert.deepEqual([holder === holders[0], more], [false, []]);
+        controller.abort();
+        await other.then(
+          (taken) => giveBack(taken),
+          () => {},
+        );
+        giveBack(next);
+      }),
+    ),
+  );
+}

@@ -14,6 +14,7 @@ const { limit } = require('../helpers/limits.js');
 const { watched } = require('../helpers/threads.js');
 const { LockManager } = require('../..');
 const { encodeProfile } = require('../../lib/doctor/profile.js');
+const { toTrace } = require('../../lib/doctor/trace.js');
 
 const ON = { trace: true, stuckMs: Infinity, longHoldMs: Infinity };
 
@@ -90,6 +91,74 @@ for (const by of ['unlocker', 'waiter']) {
     }
   });
 }
+
+/** The samples of a profile: the innermost function, the values, and the labels. */
+function samplesOf(contention, by = 'unlocker') {
+  const { profile, text, lines } = decode(encodeProfile(contention, by, 1));
+  return profile.sample.map(({ locationId, value, label }) => ({
+    name: lines.get(locationId[0])[0],
+    value: value.map(Number),
+    label: label.map(({ key, str, num }) => [text(key), text(str) || Number(num)]),
+  }));
+}
+
+test('the waits of a profile whose unlock nobody has seen are of an unknown place, with what is left of the time', () => {
+  const lock = { name: null, kind: 'RwLock', byteOffset: 8 };
+  const of = (name, threadId, waits, totalMs) => ({
+    place: { threadId, stack: name === null ? [] : [`${name} (/a.js:1:1)`] },
+    waits,
+    totalMs,
+  });
+  const [seen, several] = [of('one', 3, 2, 5), of('other', -1, 1, 4)];
+  const entry = { lock, waits: 7, totalMs: 300, waiters: [of(null, 2, 7, 300)], unlockers: [seen, several] };
+  const label = ['lock', 'RwLock at byte 8'];
+  assert.deepEqual(samplesOf([entry]), [
+    { name: 'one', value: [2, 5e6], label: [label, ['thread', 3]] },
+    // Several that have ended have no number.
+    { name: 'other', value: [1, 4e6], label: [label] },
+    { name: '(unknown)', value: [4, 291e6], label: [label, ['thread', 0]] },
+  ]);
+  assert.deepEqual(samplesOf([entry], 'waiter'), [
+    { name: '(unknown)', value: [7, 300e6], label: [label, ['thread', 2]] },
+  ]);
+  const rounded = { ...entry, waits: 4, totalMs: 8.9 };
+  assert.deepEqual(samplesOf([rounded])[2].value, [1, 0], 'no time is below 0');
+});
+
+test('a profile has long names of any alphabet as they are, and says when it was made', () => {
+  const name = `${'größer 漢😀 '.repeat(40)}z`;
+  const place = {
+    threadId: 0,
+    stack: [`${name} (/${name}.js:70000:3)`, '<anonymous> (evalmachine.<anonymous>:2:1)', 'odd'],
+  };
+  const delay = { waits: 1, totalMs: 1 };
+  const entry = {
+    lock: { name, kind: 'Mutex', byteOffset: 0 },
+    ...delay,
+    waiters: [],
+    unlockers: [{ place, ...delay }],
+  };
+  const before = Date.now();
+  const bytes = encodeProfile([entry], 'unlocker', 12.5);
+  const { profile, lines } = decode(bytes);
+  assert.deepEqual(
+    [...lines.values()],
+    [
+      [name, `/${name}.js`, 70_000],
+      ['<anonymous>', 'evalmachine.<anonymous>', 2],
+      ['odd', '', 0],
+    ],
+  );
+  assert.deepEqual(samplesOf([entry])[0].label[0], ['lock', `Mutex ${name}`]);
+  assert.equal(Number(profile.durationNanos), 12.5e6);
+  const made = Number(profile.timeNanos) / 1e6;
+  assert.ok(made >= before && made <= Date.now() + 1, `${made} and ${before}`);
+  const { strings } = profile.stringTable;
+  assert.deepEqual(
+    [strings[Number(profile.periodType.type)], strings[Number(profile.periodType.unit)], Number(profile.period)],
+    ['contentions', 'count', 1],
+  );
+});
 
 test(
   'two files have their own delays, though functions of one name contend at one line of both',
@@ -317,3 +386,73 @@ test(
     }),
   ),
 );
+
+/** A slice as the core gives it. */
+const slice = (kind, begin, end, more) => ({
+  kind,
+  begin,
+  end,
+  lock: { name: null, kind: 'Latch', byteOffset: null },
+  place: { threadId: 0, stack: ['inner (/a.js:1:1)', 'outer (/a.js:2:2)'] },
+  freed: null,
+  ...more,
+});
+
+for (const [what, slices, isApart] of [
+  ['one inside of another', [slice('wait', 0, 10), slice('wait', 2, 8)], [false, false]],
+  ['of one begin, the shorter one first', [slice('wait', 0, 5), slice('wait', 0, 10)], [false, false]],
+  ['of one end', [slice('wait', 0, 10), slice('wait', 5, 10)], [false, false]],
+  ['one where the other ends', [slice('wait', 0, 5), slice('wait', 5, 10)], [false, false]],
+  ['that overlap, the later one first', [slice('wait', 5, 15), slice('wait', 0, 10)], [true, false]],
+  [
+    'inside of one that another overlaps',
+    [slice('wait', 0, 10), slice('wait', 5, 15), slice('wait', 6, 9)],
+    [false, true, false],
+  ],
+  ['a wait and a hold that overlap', [slice('wait', 0, 10), slice('hold', 5, 15)], [false, false]],
+  [
+    'two threads that overlap',
+    [slice('wait', 0, 10), slice('wait', 5, 15, { place: { threadId: 4, stack: [] } })],
+    [false, false],
+  ],
+]) {
+  test(`slices of the trace, ${what}: ${isApart.includes(true) ? 'who overlaps gets a row apart' : 'each is on its row'}`, () => {
+    const { traceEvents } = toTrace(slices);
+    for (const [at, { begin, end }] of slices.entries()) {
+      const [whole, from, to] = ['X', 'b', 'e'].map((phase) =>
+        traceEvents.filter(
+          ({ ph, ts, dur }) =>
+            ph === phase && ts === (phase === 'e' ? end : begin) && (dur ?? end - begin) === end - begin,
+        ),
+      );
+      assert.deepEqual([whole.length, from.length, to.length], isApart[at] ? [0, 1, 1] : [1, 0, 0]);
+      if (isApart[at]) assert.equal(from[0].id, to[0].id);
+    }
+  });
+}
+
+test('the trace names each row by its thread, that of an unlock too, and each slice by its lock', () => {
+  const lock = { name: 'rows', kind: 'Mutex', byteOffset: 4 };
+  const { traceEvents, displayTimeUnit } = toTrace([
+    slice('wait', 0, 10, { lock, freed: { threadId: 7, at: 9 } }),
+    slice('hold', 1, 3, { lock: { ...lock, name: null } }),
+    slice('hold', 4, 6),
+  ]);
+  assert.equal(displayTimeUnit, 'ms');
+  const names = new Map(traceEvents.filter(({ ph }) => ph === 'M').map(({ tid, args }) => [tid, args.name]));
+  const slices = traceEvents.filter(({ ph }) => ph === 'X');
+  assert.deepEqual(
+    slices.map(({ name, args, tid }) => [name, args.lock, names.get(tid)]),
+    [
+      ['wait for Mutex rows', 'Mutex rows', 'thread 0: waits'],
+      ['hold Mutex at byte 4', 'Mutex at byte 4', 'thread 0: contended holds'],
+      ['hold Latch', 'Latch', 'thread 0: contended holds'],
+    ],
+  );
+  assert.equal(slices[0].args.stack, 'inner (/a.js:1:1)\nouter (/a.js:2:2)');
+  const [start] = traceEvents.filter(({ ph }) => ph === 's');
+  const [finish] = traceEvents.filter(({ ph }) => ph === 'f');
+  assert.deepEqual([names.get(start.tid), start.ts], ['thread 7: contended holds', 9]);
+  assert.deepEqual([names.get(finish.tid), finish.ts, finish.id], ['thread 0: waits', 10, start.id]);
+  for (const { pid } of traceEvents) assert.equal(pid, process.pid);
+});

@@ -179,6 +179,11 @@ test('SIGUSR2 prints the report while the main thread is blocked', UNIX, async (
   assert.match(stderr, /1 wait now|Mutex "gate"/);
 });
 
+test("SIGUSR2 is the program's own where the doctor was not asked to listen to it", UNIX, async () => {
+  const outcome = await run([...PRELOAD, write('hangs.js', HANGS)], { isEnough: onReady('SIGUSR2') });
+  assert.deepEqual([outcome.signal, outcome.stderr], ['SIGUSR2', '']);
+});
+
 test('a signal that comes right before another one ends the program all the same', UNIX, async () => {
   const isEnough = onReady('SIGTERM', 'SIGUSR2');
   const { code } = await run([CLI, 'doctor', write('hangs.js', HANGS)], { isEnough });
@@ -378,6 +383,36 @@ test('--import and NODE_OPTIONS reach the program too', PRELOADS, async () => {
     assert.match(stderr, /^sablock doctor: 1 lock order that can deadlock\b/m);
   }
 });
+
+/** Ways to load it before the program, as Node.js has them. */
+const FORMS = [
+  ['-r', 'sablock/doctor'],
+  ['--require', 'sablock/doctor'],
+  ['--require=sablock/doctor'],
+  ['--require', DOCTOR],
+  ['-r', `./${path.relative(home, DOCTOR)}`],
+  [`--import=${pathToFileURL(DOCTOR).href}`],
+  ['-r', 'sablock', '-r', 'sablock/doctor'],
+];
+
+test(
+  'each form in which Node.js is told to load it before the program starts it, also in the environment',
+  PRELOADS,
+  async () => {
+    write(
+      'keeps.js',
+      `const { Mutex } = require('sablock');
+     new Mutex(new SharedArrayBuffer(4), 0, { name: 'kept' }).tryLock();`,
+    );
+    const inWords = FORMS.slice(0, 3).map((form) => ({ form: [], env: { NODE_OPTIONS: form.join(' ') } }));
+    for (const { form, env } of [...FORMS.map((form) => ({ form })), ...inWords]) {
+      const { stderr } = await run([...form, 'keeps.js'], { env });
+      assert.match(stderr, /^NEVER RELEASED: Mutex "kept"/m, `${form} ${env?.NODE_OPTIONS}`);
+    }
+    const { stderr } = await run(['-r', 'sablock', 'keeps.js', 'sablock/doctor']);
+    assert.equal(stderr, '');
+  },
+);
 
 test('a folder whose name has spaces keeps the doctor from nothing', PRELOADS, async () => {
   const folder = path.join(home, 'my own programs');

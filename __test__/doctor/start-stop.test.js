@@ -1,9 +1,12 @@
 // Starting and stopping, options, and what must be as before while it is on and afterwards.
 
 const assert = require('node:assert/strict');
+const fs = require('node:fs');
+const path = require('node:path');
 const { test } = require('node:test');
 const sablock = require('../../index.js');
 const { start } = require('../../lib/doctor/index.js');
+const { toOptions } = require('../../lib/doctor/options.js');
 const { thread } = require('../../lib/engine/thread.js');
 const { collector } = require('../helpers/collect.js');
 const { about, namedMutexes, sleep, withDoctor } = require('../helpers/doctor.js');
@@ -112,6 +115,38 @@ test('bad options are refused before anything changes', () => {
     assert.throws(() => start(options), { name: 'TypeError', code: 'ERR_INVALID_ARG_TYPE', message });
   }
   assert.deepEqual(descriptors(), before);
+});
+
+test('bad options are refused as well while it runs, and good ones leave it as it is', () => {
+  const doctor = start(QUIET);
+  assert.throws(() => start({ trace: 1 }), { code: 'ERR_INVALID_ARG_TYPE' });
+  assert.equal(start({ trace: true }), doctor);
+  doctor.stop();
+});
+
+test('the defaults of the options are those of the documentation', () => {
+  const types = fs.readFileSync(path.join(__dirname, '..', '..', 'types', 'entries', 'doctor.d.ts'), 'utf8');
+  const [, options] = /interface DoctorOptions \{(.*?)\n\}/s.exec(types);
+  const told = Array.from(options.matchAll(/@default (\S+)\n +\*\/\n +(\w+)\?/g), ([, value, name]) => [
+    name,
+    JSON.parse(value),
+  ]);
+  assert.deepEqual(toOptions(), Object.fromEntries(told));
+  const none = Object.fromEntries(told.map(([name]) => [name, undefined]));
+  assert.deepEqual(toOptions(none), toOptions());
+  const endless = { longHoldMs: Infinity, stuckMs: Infinity, likelyMs: Infinity };
+  assert.deepEqual(toOptions(endless), { ...toOptions(), ...endless });
+});
+
+test('a method that the program has put in the place of its own while it ran stays after stop()', () => {
+  const { tryLock, unlock } = Mutex.prototype;
+  const doctor = start(QUIET);
+  const mine = () => false;
+  Mutex.prototype.tryLock = mine;
+  doctor.stop();
+  const after = [Mutex.prototype.tryLock, Mutex.prototype.unlock];
+  Mutex.prototype.tryLock = tryLock;
+  assert.deepEqual(after, [mine, unlock]);
 });
 
 test('a report without anything to report has all of its lists', () => {

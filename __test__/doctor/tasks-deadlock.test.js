@@ -207,6 +207,48 @@ likely('three tasks in a circle', () => {
   return { locks: [a, b, c], ends: [cross(a, b), cross(b, c), cross(c, a)] };
 });
 
+for (const newest of [0, 1, 2]) {
+  test(
+    `of three tasks in a circle the wait that began last is rejected, and its error is of its own place: ${newest}`,
+    CHAINS,
+    watched(() =>
+      withDoctor(LONG, async () => {
+        const mutexes = namedMutexes(3);
+        let isLate;
+        const late = new Promise((resolve) => (isLate = resolve));
+        const inner = [
+          (lock) =>
+            (async function first() {
+              await lock.executeLocked(() => {});
+            })(),
+          (lock) =>
+            (async function second() {
+              await lock.executeLocked(() => {});
+            })(),
+          (lock) =>
+            (async function third() {
+              await lock.executeLocked(() => {});
+            })(),
+        ];
+        const ends = mutexes.map((mutex, at) =>
+          mutex.executeLocked(async () => {
+            await (at === newest ? late : undefined);
+            await inner[at](mutexes[(at + 1) % 3]);
+          }),
+        );
+        const wanted = () => mutexes.filter((mutex) => mutex.inspect().waiters.length > 0).length;
+        while (wanted() < 2) await sleep(1);
+        isLate();
+        const outcomes = await Promise.allSettled(ends);
+        assert.deepEqual(
+          outcomes.map(({ reason }) => reason?.stack.match(/^ +at (\w+) /m)[1]),
+          ['first', 'second', 'third'].map((name, at) => (at === newest ? name : undefined)),
+        );
+      }),
+    ),
+  );
+}
+
 test(
   'the message has both stacks, and the fields that it always had',
   CHAINS,
