@@ -5,7 +5,7 @@ const { test } = require('node:test');
 const { createLocks, inside, sleep, withDoctor } = require('../helpers/doctor.js');
 const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
-const { Condition, LockTable, Mutex, Once, RwLock, lockAllAsync } = require('../../index.js');
+const { Condition, LockManager, LockTable, Mutex, Once, RwLock, lockAll, lockAllAsync } = require('../../index.js');
 const { start } = require('../../lib/doctor/index.js');
 
 /** A test of so many cycles. */
@@ -164,6 +164,65 @@ for (const [verb, take] of Object.entries(ROWS)) {
   };
   found(`a row that ${verb} takes inside of a lock comes after it`, inBothOrders());
   silent(`a row that ${verb} takes with a timeout inside of a lock does not come after it`, inBothOrders(60_000));
+}
+
+const MAY = { allowMainThread: true };
+const rwlockOf = (side) => () => new RwLock(new SharedArrayBuffer(RwLock.BYTES), 0, MAY)[side];
+const mutexOf = () => createLocks(1, () => MAY)[0];
+const onceOf = () => new Once(new SharedArrayBuffer(Once.BYTES), 0, MAY);
+const manager = new LockManager(MAY);
+let made = 0;
+const nameOf = () => `order of ${process.pid}.${made++}`;
+const withLock = (lock, body) => {
+  lock.lock();
+  body();
+  lock.unlock();
+};
+const withGuard = (lock, body) => {
+  const guard = lock.acquire();
+  body();
+  guard.unlock();
+};
+
+/** Verbs that block: how the lock is made, and how a body runs while it is held. */
+const BLOCKING = {
+  'lock()': [mutexOf, withLock],
+  'acquire()': [mutexOf, withGuard],
+  'executeLockedSync()': [mutexOf, (lock, body) => lock.executeLockedSync(body)],
+  'lockAll()': [
+    mutexOf,
+    (lock, body) => {
+      const guard = lockAll([lock]);
+      body();
+      guard.unlock();
+    },
+  ],
+  'read.lock()': [rwlockOf('read'), withLock],
+  'read.acquire()': [rwlockOf('read'), withGuard],
+  'read.executeLockedSync()': [rwlockOf('read'), (lock, body) => lock.executeLockedSync(body)],
+  'write.lock()': [rwlockOf('write'), withLock],
+  'write.acquire()': [rwlockOf('write'), withGuard],
+  'runSync()': [onceOf, (once, body) => new Int32Array(once.buffer).fill(0) && once.runSync(body)],
+  'requestSync()': [nameOf, (name, body) => manager.requestSync(name, body)],
+  'acquire() of a name': [
+    nameOf,
+    (name, body) => {
+      const held = manager.acquire(name);
+      body();
+      held.unlock();
+    },
+  ],
+};
+
+for (const [verb, [make, hold]] of Object.entries(BLOCKING)) {
+  counts(1, verb.includes('name') || verb.startsWith('request') ? needs('async hooks') : {})(
+    `what ${verb} blocks for inside of a lock comes after it, and before what is locked inside`,
+    () => {
+      const [lock, mutex] = [make(), mutexOf()];
+      withLock(mutex, () => hold(lock, () => {}));
+      hold(lock, () => withLock(mutex, () => {}));
+    },
+  );
 }
 
 found('a once and a mutex in both orders are a cycle', async () => {

@@ -9,7 +9,9 @@ const { start } = require('../../lib/doctor/index.js');
 const { toOptions } = require('../../lib/doctor/options.js');
 const { thread } = require('../../lib/engine/thread.js');
 const { collector } = require('../helpers/collect.js');
-const { about, namedMutexes, sleep, withDoctor } = require('../helpers/doctor.js');
+const { startActors } = require('../helpers/actors.js');
+const { declaredIn } = require('../helpers/declared.js');
+const { DOCTOR, about, namedMutexes, sleep, withDoctor } = require('../helpers/doctor.js');
 const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
 
@@ -167,6 +169,59 @@ test('a report without anything to report has all of its lists', () => {
     bundles: [],
   });
 });
+
+test(
+  'a report with something in each of its lists is as it is declared',
+  needs('prompt ends', 'complete collection', 'async frames'),
+  watched(async (_, threads) => {
+    const misfits = declaredIn(path.join('entries', 'doctor.d.ts'));
+    const options = { stuckMs: 20, longHoldMs: 1, leaks: true };
+    await withDoctor(options, async (doctor) => {
+      const collect = collector();
+      const [a, b, stuck, free, kept] = namedMutexes(5, { allowMainThread: true });
+      const [one, other] = [0, 4].map((offset) => new Mutex(new SharedArrayBuffer(8), offset, { name: 'one class' }));
+      const [doctored, plain] = [
+        await startActors(threads, 1, kept.buffer, { execArgv: ['--require', DOCTOR] }),
+        await startActors(threads, 1, free.buffer),
+      ].flat();
+      for (const [outer, inner] of [
+        [a, b],
+        [b, a],
+        [one, other],
+      ]) {
+        await outer.executeLocked(() => inner.executeLocked(() => {}));
+      }
+      a.lock();
+      assert.throws(() => a.lock(), { code: 'ERR_LOCK_DEADLOCK' });
+      a.unlock();
+      (function leaks() {
+        free.tryAcquire();
+      })();
+      const held = stuck.tryAcquire();
+      const waits = stuck.lockAsync();
+      await doctored.do((here, offset) => new here.sablock.Mutex(here.buffer, offset).tryLock(), kept.byteOffset);
+      await doctored.terminate();
+      await plain.do((here) => new here.sablock.Mutex(new SharedArrayBuffer(4)).tryLock());
+      const unnamed = new Mutex(new SharedArrayBuffer(4));
+      unnamed.tryLock();
+      const next = unnamed.lockAsync();
+      unnamed.unlock();
+      await next;
+      unnamed.unlock();
+      const isFull = ({ bundles, ...lists }) => Object.values(lists).every((list) => list.length > 0);
+      let report;
+      do {
+        collect();
+        await sleep(5);
+        report = doctor.report();
+        assert.deepEqual(misfits(report, 'DoctorReport'), []);
+      } while (!isFull(report));
+      held.unlock();
+      await waits;
+      stuck.unlock();
+    });
+  }),
+);
 
 test(
   'a new start forgets what the last one found',

@@ -11,6 +11,7 @@ const {
   LockTable,
   Mutex,
   Once,
+  RwLock,
   Semaphore,
   lockAll,
   lockAllAsync,
@@ -295,6 +296,94 @@ for (const [what, block] of Object.entries(CUT_OFF)) {
     }),
   );
 }
+
+/** Each returns a mutex that another thread is to hold, and what is tried in vain then. */
+const IN_VAIN = {
+  'tryLock()': () => {
+    const mutex = newMutex();
+    return [mutex, (free) => [mutex.tryLock(), free.tryLock() && free.unlock()]];
+  },
+  'tryAcquire()': () => {
+    const mutex = newMutex();
+    return [mutex, () => mutex.tryAcquire()];
+  },
+  'acquire() with a time limit': () => {
+    const mutex = newMutex();
+    return [mutex, () => assert.throws(() => mutex.acquire(1), { code: 'ERR_LOCK_TIMEOUT' })];
+  },
+  'lock() with a time limit': () => {
+    const mutex = newMutex();
+    return [mutex, () => mutex.lock(1)];
+  },
+  'acquireAsync() with a time limit': () => {
+    const mutex = newMutex();
+    return [mutex, () => assert.rejects(mutex.acquireAsync(1), { code: 'ERR_LOCK_TIMEOUT' })];
+  },
+  'executeLocked() with a time limit': () => {
+    const mutex = newMutex();
+    return [
+      mutex,
+      () =>
+        assert.rejects(
+          mutex.executeLocked(() => {}, { timeout: 1 }),
+          { code: 'ERR_LOCK_TIMEOUT' },
+        ),
+    ];
+  },
+  'lockAll() with a time limit': () => {
+    const mutex = newMutex();
+    return [mutex, (free) => assert.throws(() => lockAll([free, mutex], 1), { code: 'ERR_LOCK_TIMEOUT' })];
+  },
+};
+
+for (const [how, make] of Object.entries(IN_VAIN)) {
+  test(
+    `${how} in vain: nothing is held of what another thread has`,
+    watched((_, threads) =>
+      withDoctor(QUIET, async () => {
+        const [mutex, tryIt] = make();
+        const [holder] = await startActors(threads, 1);
+        await holder.do((here, buffer) => new here.sablock.Mutex(buffer).tryLock(), mutex.buffer);
+        await tryIt(newMutex());
+        assert.deepEqual(held(), []);
+      }),
+    ),
+  );
+}
+
+test(
+  'what is tried in vain of other kinds is not held either',
+  watched(() =>
+    withDoctor(QUIET, async () => {
+      const rwlock = new RwLock(memory(), 0, { ...MAY, name: nameOf('rwlock') });
+      const table = new LockTable(memory(), 0, 2, { ...MAY, name: nameOf('table') });
+      const pool = new Semaphore(memory(), 0, 1, { ...MAY, name: nameOf('pool') });
+      const name = nameOf('name');
+      const reads = [rwlock.read.acquire(), rwlock.read.acquire()];
+      table.lock(1);
+      const permit = pool.tryAcquire();
+      const lock = await locks.acquireAsync(name);
+      const before = held();
+      const tried = [
+        rwlock.write.tryLock(),
+        rwlock.write.tryAcquire(),
+        reads[0].tryUpgrade(),
+        table.tryLock(1),
+        table.at(1).tryAcquire(),
+        pool.tryAcquire(),
+        await locks.acquireAsync(name, { ifAvailable: true }),
+        await locks.request(name, { ifAvailable: true }, (other) => other),
+      ];
+      assert.deepEqual(tried, [false, null, false, false, null, null, null, null]);
+      assert.deepEqual(held(), before);
+      for (const guard of reads) guard.unlock();
+      table.unlock(1);
+      permit.release();
+      lock.unlock();
+      assert.deepEqual(held(), []);
+    }),
+  ),
+);
 
 const MARKED = {
   onAbandoned() {

@@ -325,3 +325,47 @@ test('package.json, Cargo.toml and lib/load/binary.js have one version', () => {
   assert.equal(/^version = "(.*)"/m.exec(read('Cargo.toml'))[1], version);
   assert.equal(/VERSION = '(.*)'/.exec(read('lib/load/binary.js'))[1], version);
 });
+
+/** Messages of loaders, and what each means. */
+const MEANINGS = {
+  "/lib/libc.so.6: version `GLIBC_2.34' not found (required by x.node)": [/newer glibc/, /glibc 2\.17.*Develop/],
+  'libc.musl-x86_64.so.1: cannot open shared object file: No such file': [/another C library/, /a package each/],
+  'Error loading shared library ld-linux-x86-64.so.2: No such file': [/another C library/, /a package each/],
+  'Error relocating /x.node: __snprintf_chk: symbol not found': [/another C library/, /a package each/],
+  'x.node: file too short': [/damaged, or made for another system/, /Remove node_modules/],
+  'x.node: invalid ELF header': [/damaged, or made for another system/, /Remove node_modules/],
+  "dlopen(x.node): tried: 'x.node' (mach-o file, but is an incompatible architecture)": [
+    /damaged, or/,
+    /Remove node_modules/,
+  ],
+  'x.node is not a valid Win32 application.': [/damaged, or made for another system/, /Remove node_modules/],
+  'something else': [/the system does not load it/, /Remove node_modules.*Develop/],
+};
+
+test('what a loader says is told with its meaning, its first line alone, and with advice once', LIMIT, () => {
+  const { noBinary } = require('../../lib/load/load-errors.js');
+  for (const [said, [reason, advice]] of Object.entries(MEANINGS)) {
+    const error = new Error(`${said}\nRequire stack:\n- /app/x.js`);
+    const failures = ['one', 'other'].map((name) => ({ name, error }));
+    const [, first, second, last, ...more] = lines(noBinary(failures));
+    for (const [name, line] of [
+      ['one', first],
+      ['other', second],
+    ]) {
+      assert.ok(line.startsWith(`- ${name}: `) && line.endsWith(` (${said})`), line);
+      assert.match(line, reason);
+    }
+    assert.match(last, advice);
+    assert.deepEqual(more, [], 'advice that is that of both');
+  }
+  const thrown = noBinary([{ name: 'one', error: 'no error' }]);
+  assert.match(lines(thrown)[1], /^- one: .* \(no error\)$/);
+});
+
+test('where only WebAssembly runs, as in a WebContainer, the error says why that does not help', LIMIT, async (t) => {
+  const preload = path.join(createFolder(t), 'webcontainer.js');
+  fs.writeFileSync(preload, "Object.defineProperty(process.versions, 'webcontainer', { value: '1' });");
+  const error = await load(installAlone(t), { nodeArgs: ['--require', preload] });
+  assert.match(lines(error).at(-1), /^A WebContainer runs only WebAssembly/);
+  assert.doesNotMatch((await load(installAlone(t))).message, /WebContainer/);
+});
