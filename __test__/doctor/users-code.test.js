@@ -297,6 +297,68 @@ for (const [what, block] of Object.entries(CUT_OFF)) {
   );
 }
 
+/** Verbs that run a function while they hold: each makes a lock, runs `body` with it, and returns its name. */
+const RUNNING = (() => {
+  const of = (kind, make, run) => async (body) => {
+    const name = nameOf(kind);
+    await run(make({ ...MAY, name }), body, name);
+    return name;
+  };
+  const mutex = (options) => new Mutex(memory(), 0, options);
+  const rwlock = (options) => new RwLock(memory(), 0, options);
+  const table = (options) => new LockTable(memory(), 0, 2, options);
+  const pool = (options) => new Semaphore(memory(), 0, 3, options);
+  const once = (options) => new Once(memory(), 0, options);
+  const manager = () => new LockManager(MAY);
+  return {
+    'executeLocked()': of('mutex', mutex, (lock, body) => lock.executeLocked(body)),
+    'executeLockedSync()': of('mutex', mutex, (lock, body) => lock.executeLockedSync(body)),
+    'enter()': of('mutex', mutex, (lock, body) =>
+      lock.enter((token) => {
+        body();
+        lock.leave(token);
+      }),
+    ),
+    'read.executeLocked()': of('rwlock', rwlock, ({ read }, body) => read.executeLocked(body)),
+    'read.executeLockedSync()': of('rwlock', rwlock, ({ read }, body) => read.executeLockedSync(body)),
+    'write.executeLocked()': of('rwlock', rwlock, ({ write }, body) => write.executeLocked(body)),
+    'write.executeLockedSync()': of('rwlock', rwlock, ({ write }, body) => write.executeLockedSync(body)),
+    'executeLocked() of a row': of('table', table, (lock, body) => lock.executeLocked(1, body)),
+    'executeLockedSync() of a row': of('table', table, (lock, body) => lock.executeLockedSync(1, body)),
+    'execute()': of('pool', pool, (lock, body) => lock.execute(body)),
+    'executeSync()': of('pool', pool, (lock, body) => lock.executeSync(body)),
+    'executeSync() of several permits': of('pool', pool, (lock, body) => lock.executeSync(body, { permits: 2 })),
+    'run()': of('once', once, (lock, body) => lock.run(body)),
+    'runSync()': of('once', once, (lock, body) => lock.runSync(body)),
+    'request()': of('name', manager, (all, body, name) => all.request(name, body)),
+    'requestSync()': of('name', manager, (all, body, name) => all.requestSync(name, body)),
+  };
+})();
+
+for (const [verb, run] of Object.entries(RUNNING)) {
+  // What enters leaves by itself.
+  for (const fails of verb === 'enter()' ? [false] : [false, true]) {
+    test(
+      `${verb}: its lock is held while its function runs, and not once that has ${fails ? 'thrown' : 'returned'}`,
+      watched(() =>
+        withDoctor(QUIET, async () => {
+          let seen;
+          const body = () => {
+            seen = held();
+            if (fails) throw new RangeError('mine');
+          };
+          const name = await run(body).catch((error) => {
+            if (!fails || !(error instanceof RangeError)) throw error;
+            return seen[0];
+          });
+          assert.deepEqual([seen.length, seen[0]], [1, name]);
+          assert.deepEqual(held(), []);
+        }),
+      ),
+    );
+  }
+}
+
 /** Each returns a mutex that another thread is to hold, and what is tried in vain then. */
 const IN_VAIN = {
   'tryLock()': () => {

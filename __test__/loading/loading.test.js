@@ -58,6 +58,13 @@ test("the binary of the platform's package is used", LIMIT, async (t) => {
   assert.equal(await load(folder), null);
 });
 
+test('the binary of a build is used though there is a package, which may be of another version', LIMIT, async (t) => {
+  const folder = installAlone(t);
+  fs.copyFileSync(BINARY, path.join(folder, NAME));
+  installPackage(folder, PLATFORM, { 'index.js': "module.exports = { VERSION: '0.0.1' };" });
+  assert.equal(await load(folder), null);
+});
+
 test('a build that does not load gives way to the package', LIMIT, async (t) => {
   const folder = installAlone(t);
   fs.writeFileSync(path.join(folder, NAME), 'no binary');

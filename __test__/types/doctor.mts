@@ -15,7 +15,15 @@ import type { Equal } from './equal.d.ts';
 
 const doctor: Doctor = start();
 const options: DoctorOptions = { lockOrder: true, deadlocks: true, contention: false, trace: true, leaks: true };
-start({ leaks: undefined, likelyMs: undefined, throwOnDeadlock: undefined });
+start({ lockOrder: undefined, deadlocks: undefined, contention: undefined, trace: undefined, leaks: undefined });
+start({
+  places: undefined,
+  longHoldMs: undefined,
+  stuckMs: undefined,
+  likelyMs: undefined,
+  throwOnDeadlock: undefined,
+});
+start({ places: false, throwOnDeadlock: 'likely' });
 start({ ...options, longHoldMs: 10, stuckMs: Number.POSITIVE_INFINITY, throwOnDeadlock: true });
 // @ts-expect-error not a number
 start({ stuckMs: '5' });
