@@ -661,6 +661,26 @@ const withByte = (at, byte) => (file) =>
     return record;
   });
 
+test('a record of the first version, which had no fence, is read as one of the second', SETTINGS, () => {
+  const directory = newDirectory();
+  for (const [name, script] of [
+    ['clean', 'exit 0'],
+    ['marked', 'kill -KILL $$'],
+  ]) {
+    sablock('run', name, '--directory', directory, ...sh(script));
+    rewrite(path.join(directory, `v1-${name}.info`), (record) => {
+      const first = Buffer.concat([record.subarray(0, 64), record.subarray(72)]);
+      first[7] = 1;
+      return first;
+    });
+  }
+  const listed = JSON.parse(sablock('locks', directory, '--json').stdout);
+  assert.deepEqual(
+    listed.map(({ name, pid, marked }) => [name, pid > 0, marked]),
+    [['marked', true, true]],
+  );
+});
+
 /** Records whose checksum is right, of another format than there is. */
 const OF_ANOTHER_FORMAT = {
   'has flags that there are none of': withByte(8, 8),

@@ -114,6 +114,38 @@ for (const [kind, isGate] of [
   );
 }
 
+for (const [mode, isGate] of [
+  ['shared', false],
+  ['exclusive', true],
+]) {
+  for (const verb of ['acquire', 'request']) {
+    test(
+      `a name that is held around both orders by ${verb}(), ${mode}, ${isGate ? 'is a gate' : 'lets both in at once'}`,
+      needs('async hooks', 'async frames'),
+      watched(() =>
+        withDoctor(QUIET, async (doctor) => {
+          const [{ name: around }, ...pair] = names();
+          const both = async (outer, inner) => {
+            await manager.request(outer.name, () => manager.request(inner.name, () => {}));
+          };
+          const take = async (outer, inner) => {
+            if (verb === 'request') return manager.request(around, { mode }, () => both(outer, inner));
+            const held = manager.acquire(around, { mode });
+            const [first, second] = [outer, inner].map(({ name }) => manager.acquire(name));
+            second.unlock();
+            first.unlock();
+            held.unlock();
+          };
+          const [a, b] = pair;
+          await take(a, b);
+          await take(b, a);
+          assert.equal(doctor.report().lockOrder.length, isGate ? 0 : 1);
+        }),
+      ),
+    );
+  }
+}
+
 /** Ways to hold a row of a table around a body. */
 const ROWS = {
   'lock()': (table, row, body) => {

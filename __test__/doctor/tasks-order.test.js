@@ -152,6 +152,19 @@ order('an order that is seen under contention counts', ['ba'], 2, async (a, b) =
   await inside(b, a);
 });
 
+order('an order is found, however often nobody has awaited the inner lock before', ['ab'], 2, async (a, b) => {
+  const children = [];
+  for (let round = 0; round < 40; round++) {
+    await a.executeLocked(() => {
+      children.push(b.executeLocked(() => {}));
+    });
+  }
+  await Promise.all(children);
+  // It is not asked each time any more.
+  for (let round = 0; round < 40; round++) await inside(a, b);
+  await inside(b, a);
+});
+
 // To stay silent.
 
 const inBothOrders = async (a, b) => {

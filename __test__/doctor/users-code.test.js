@@ -331,6 +331,18 @@ const RUNNING = (() => {
     'run()': of('once', once, (lock, body) => lock.run(body)),
     'runSync()': of('once', once, (lock, body) => lock.runSync(body)),
     'request()': of('name', manager, (all, body, name) => all.request(name, body)),
+    'request() that steals': of('name', manager, async (all, body, name) => {
+      const lost = new LockManager().request(name, () => new Promise(() => {}));
+      const stolen = all.request(name, { steal: true }, body);
+      await assert.rejects(lost, { name: 'AbortError' });
+      await stolen;
+    }),
+    'request() of what is available': of('name', manager, (all, body, name) =>
+      all.request(name, { ifAvailable: true }, body),
+    ),
+    'request() of what is shared': of('name', manager, (all, body, name) =>
+      all.request(name, { mode: 'shared' }, body),
+    ),
     'requestSync()': of('name', manager, (all, body, name) => all.requestSync(name, body)),
   };
 })();
