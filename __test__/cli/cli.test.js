@@ -9,6 +9,7 @@ const path = require('node:path');
 const { test } = require('node:test');
 const { setImmediate: nextTurn } = require('node:timers/promises');
 const { LockManager } = require('../../index.js');
+const { binding } = require('../../lib/engine/thread.js');
 const { limit } = require('../helpers/limits.js');
 const { needs } = require('../helpers/runtime.js');
 
@@ -223,6 +224,7 @@ test('a command that is not there, and what cannot be understood, have codes of 
 test('locks lists who holds, as a table and as JSON', SETTINGS, async (t) => {
   const directory = newDirectory();
   assert.equal(sablock('locks', directory).stdout, '');
+  assert.equal(sablock('locks', '--json', directory).stdout, '[]\n');
   const { child, ended } = await holder(t, directory, 'with spaces\u001b[2J');
   const { stdout } = sablock('locks', directory);
   assert.match(
@@ -305,6 +307,25 @@ test('locks has the thread that holds, and since when, also once its process has
   check(true);
   await kill();
   check(false);
+});
+
+test('without a directory run and locks have the one that the programs of this user have', SETTINGS, async (t) => {
+  const name = `sablock-test-${process.pid}-cli`;
+  const inside = [process.execPath, CLI, 'locks', '--json'];
+  const { path: place } = binding.openDirectory(undefined);
+  t.after(() => {
+    for (const ending of ['info', 'turn', 'gate', 'lock'])
+      fs.rmSync(path.join(place, `v1-${name}.${ending}`), { force: true });
+  });
+  const { stdout } = sablock('run', name, '--', ...inside);
+  const listed = JSON.parse(stdout).filter((row) => row.name === name);
+  assert.deepEqual(
+    listed.map(({ alive, marked }) => [alive, marked]),
+    [[true, false]],
+  );
+  const held = await new LockManager({ scope: 'machine' }).acquireAsync(name);
+  assert.equal(sablock('run', name, '--if-available', 'true').status, 1);
+  held.unlock();
 });
 
 test('a lock that is held and marked is one line, of its holder', SETTINGS, async (t) => {

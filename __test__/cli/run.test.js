@@ -227,6 +227,18 @@ test('a run that waits says so after a second, with the process that holds the l
   assert.equal((await holder.ended).code, 0);
 });
 
+test('a signal ends a run that still waits, whose command never runs', SETTINGS, async (t) => {
+  const directory = createFolder(t);
+  const holder = await startHolder(t, directory, 'awaited');
+  const waiting = start(t, [...run(directory, 'awaited'), '--', 'echo', 'ran'], () => waiting.child.kill('SIGTERM'));
+  const { signalCode } = await new Promise((resolve) => waiting.child.once('close', () => resolve(waiting.child)));
+  assert.deepEqual([signalCode, waiting.stdout], ['SIGTERM', '']);
+  holder.child.stdin.end();
+  assert.equal((await holder.ended).code, 0);
+  // It was not let in, so that it leaves no mark.
+  assert.equal(sablock(['locks', directory]).stdout, '');
+});
+
 test('a run that waits for who shares the lock names no process, since none is known', SETTINGS, async (t) => {
   const directory = createFolder(t);
   const holder = await startHolder(t, directory, 'read', '--shared');

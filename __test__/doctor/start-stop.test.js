@@ -252,6 +252,58 @@ test(
   }),
 );
 
+const NOTHING = { ...QUIET, lockOrder: false, deadlocks: false, contention: false, trace: false, leaks: false };
+
+/** By an option: a program in which it has something to report; the lists of the report that have something then. */
+const ALONE = {
+  async lockOrder() {
+    const [a, b] = namedMutexes(2, { allowMainThread: true });
+    for (const [outer, inner] of [
+      [a, b],
+      [b, a],
+    ]) {
+      outer.executeLockedSync(() => inner.executeLockedSync(() => {}));
+    }
+  },
+  async deadlocks() {
+    const [a] = namedMutexes(1, { allowMainThread: true });
+    a.executeLockedSync(() => assert.throws(() => a.lock(), { code: 'ERR_LOCK_DEADLOCK' }));
+  },
+  async contention() {
+    const [a] = namedMutexes(1);
+    await Promise.all([a.executeLocked(() => sleep(5)), a.executeLocked(() => {})]);
+  },
+  async leaks(doctor) {
+    const collect = collector();
+    (function leaves() {
+      namedMutexes(1)[0].tryAcquire();
+    })();
+    while (doctor.report().leaks.length === 0) {
+      collect();
+      await sleep(1);
+    }
+  },
+};
+
+for (const [option, run] of Object.entries(ALONE)) {
+  test(
+    `the option ${option} needs no other, and reports nothing of theirs; without it nothing is reported`,
+    option === 'leaks' ? needs('complete collection') : {},
+    watched(async () => {
+      const full = ({ waiting, ...lists }) => Object.keys(lists).filter((name) => lists[name].length > 0);
+      await withDoctor({ ...NOTHING, [option]: true }, async (doctor) => {
+        await run(doctor);
+        assert.deepEqual(full(doctor.report()), [option]);
+      });
+      if (option === 'leaks') return;
+      await withDoctor(NOTHING, async (doctor) => {
+        await run(doctor);
+        assert.deepEqual(full(doctor.report()), []);
+      });
+    }),
+  );
+}
+
 test(
   'without contention no wait is counted',
   watched(() =>
