@@ -333,6 +333,8 @@ const RUNNING = (() => {
     'request()': of('name', manager, (all, body, name) => all.request(name, body)),
     'request() that steals': of('name', manager, async (all, body, name) => {
       const lost = new LockManager().request(name, () => new Promise(() => {}));
+      // The name that was asked for last is another one.
+      await all.request(nameOf('name'), () => {});
       const stolen = all.request(name, { steal: true }, body);
       await assert.rejects(lost, { name: 'AbortError' });
       await stolen;
