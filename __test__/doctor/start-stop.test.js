@@ -348,6 +348,62 @@ test(
   ),
 );
 
+/** Results of functions that are thenable in their own ways; each notes in `log` what is read and called of it. */
+const ODD = {
+  'a promise with a then of its own': (log) => {
+    const promise = Promise.resolve(1);
+    // biome-ignore lint/suspicious/noThenProperty: that it is called is the subject.
+    promise.then = (...args) => {
+      log.push('then');
+      return Promise.resolve(2).then(...args);
+    };
+    return promise;
+  },
+  'a promise with a constructor of its own': (log) =>
+    Object.defineProperty(Promise.resolve(1), 'constructor', {
+      get() {
+        log.push('constructor');
+        return Promise;
+      },
+    }),
+  'a promise of a subclass': (log) => {
+    class Own extends Promise {
+      // biome-ignore lint/suspicious/noThenProperty: that it is called is the subject.
+      then(...args) {
+        log.push('then');
+        return super.then(...args);
+      }
+    }
+    return Own.resolve(3);
+  },
+  'a thenable': (log) => ({
+    // biome-ignore lint/suspicious/noThenProperty: that it is called is the subject.
+    get then() {
+      log.push('then');
+      return (resolve) => resolve(4);
+    },
+  }),
+};
+
+for (const [what, make] of Object.entries(ODD)) {
+  test(
+    `${what} that a function returns is awaited as without the doctor`,
+    watched(async () => {
+      const outcomes = async () => {
+        const [mutex] = namedMutexes(1);
+        const log = [];
+        const results = [
+          await mutex.executeLocked(() => make(log)),
+          await sablock.locks.request(mutex.name, () => make(log)),
+        ];
+        return { results, log };
+      };
+      const before = await outcomes();
+      await withDoctor(QUIET, async () => assert.deepEqual(await outcomes(), before));
+    }),
+  );
+}
+
 test(
   'each way of holding is seen while it lasts, and not afterwards',
   watched(async () => {
