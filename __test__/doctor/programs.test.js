@@ -409,7 +409,9 @@ test(
       const { stderr } = await run([...form, 'keeps.js'], { env });
       assert.match(stderr, /^NEVER RELEASED: Mutex "kept"/m, `${form} ${env?.NODE_OPTIONS}`);
     }
-    const { stderr } = await run(['-r', 'sablock', 'keeps.js', 'sablock/doctor']);
+    // A module that is loaded before the program may load it for later; the program's own arguments are none of Node.js.
+    write('later.js', "require('sablock/doctor');");
+    const { stderr } = await run(['-r', './later.js', 'keeps.js', '-r', 'sablock/doctor']);
     assert.equal(stderr, '');
   },
 );
