@@ -371,3 +371,41 @@ fn whoever_waits_for_all_permits_gets_them_however_many_there_are() {
         }
     }
 }
+
+#[test]
+fn each_that_has_aged_and_gathers_is_handed_its_permits_however_soon_after_another() {
+    let grant_every = Duration::from_secs(3600);
+    let world = &World::with(Patience { grant_every, ..World::without_slices(true) });
+    let holder = world.agent(0);
+    assert_eq!(world.acquire(&holder, 2, Limit::Once), GRANTED);
+    thread::scope(|scope| {
+        for queued in 1..=3 {
+            scope.spawn(|| {
+                let agent = world.agent(1);
+                assert_eq!(world.acquire(&agent, 2, Limit::after(PROMPT)), GRANTED);
+                world.release_permits(&agent, 2);
+            });
+            world.until_waiting(&SEMAPHORE, queued);
+        }
+        world.release_permits(&holder, 2);
+    });
+    assert_eq!(world.engine.stats().handovers, 3);
+}
+
+#[test]
+fn a_loop_leaves_nothing_to_one_behind_it_that_gathers() {
+    let world = &World::new(true);
+    let holder = world.agent(0);
+    assert_eq!(world.acquire(&holder, 2, Limit::Once), GRANTED);
+    let mut waits = world.event_loop();
+    let token = pend(&mut waits, world, &SEMAPHORE, permits(1));
+    thread::scope(|scope| {
+        scope.spawn(|| assert_eq!(world.acquire(&world.agent(9), 2, Limit::after(PROMPT)), GRANTED));
+        world.until_waiting(&SEMAPHORE, 2);
+        world.release_permits(&holder, 1);
+        let settled = waits.next_settled();
+        world.release_permits(&holder, 1);
+        assert_eq!(settled, world.settled(token, GRANTED));
+        world.release_permits(&Arc::clone(waits.agent()), 1);
+    });
+}

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::LocksAsync as _;
+use common::{Locks as _, LocksAsync as _};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -248,4 +248,38 @@ fn a_loop_that_has_ended_is_woken_no_more() {
     ending.end();
     agent.notify(Notice::Offer(world.place().address()));
     assert_eq!((wakes.load(Ordering::SeqCst), Arc::strong_count(&wakes)), (1, 1));
+}
+
+#[test]
+fn all_that_an_ended_thread_held_goes_on_though_one_word_of_it_was_overwritten() {
+    for overwritten in 0..3 {
+        let world = World::new(false);
+        let ending = world.agent(0);
+        let mut waits = world.event_loop();
+        let places = [world.place(), world.other(0), world.other(1)];
+        let tokens = places.map(|place| {
+            world.engine.lock(&ending, place, HoldOwner::Thread, Limit::Once, &mut || true).unwrap();
+            pending(waits.lock(place, HoldOwner::Thread, Limit::Endless).unwrap())
+        });
+        // Its owner can still be read.
+        places[overwritten].word().fetch_or(1 << 30, Ordering::SeqCst);
+        world.engine.thread_ended(ending.id);
+        let mut got: Vec<_> =
+            std::iter::from_fn(|| waits.next_settled()).map(|settled| (settled.token, settled.outcome)).collect();
+        got.sort_by_key(|(token, _)| *token);
+        let expected = tokens.into_iter().filter(|token| *token != tokens[overwritten]);
+        let outcome = Ok(Outcome::granted(Some(ending.id)));
+        assert_eq!(got, expected.map(|token| (token, outcome)).collect::<Vec<_>>(), "but {overwritten}");
+        waits.end();
+    }
+}
+
+#[test]
+fn a_loop_that_only_tries_and_frees_the_word_of_an_ended_holder_lets_its_first_wait_in() {
+    let (world, ending) = World::held();
+    let (mut waits, token) = world.queued();
+    world.engine.agents.remove(ending.id);
+    let tried = waits.lock(world.place(), HoldOwner::Thread, Limit::Once).unwrap();
+    assert_eq!(tried, Reply::Now(Outcome::TimedOut), "its own wait is first");
+    assert_eq!(waits.next_settled(), world.settled(token, Outcome::granted(Some(ending.id))));
 }

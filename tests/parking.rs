@@ -222,3 +222,25 @@ fn a_loop_does_not_park_for_what_is_reserved_for_another() {
     earlier.end();
     later.end();
 }
+
+#[test]
+fn a_loop_that_has_parked_parks_again_for_a_fraction_of_the_time_since_then_only() {
+    let (shortest_park, grant_after) = (Duration::from_millis(250), Duration::MAX);
+    let world = World::with(Patience {
+        park_fraction: 0.25,
+        shortest_park,
+        longest_park: shortest_park,
+        grant_after,
+        ..Patience::default()
+    });
+    let holder = world.agent(0);
+    let (mut waits, _) = world.waits_unseen(&holder);
+    let has_waited = |world: &World| world.ages()[0].mul_f64(0.25) > shortest_park;
+    world.until("a wait that is long enough", has_waited);
+    for parks in [true, false] {
+        assert_eq!(world.claim(&mut waits), None);
+        assert_eq!(waits.has_parked(), parks);
+        waits.turned();
+    }
+    waits.end();
+}

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use common::{ACQUIRED, PROMPT, READ, WRITE, World};
 use sablock::agents::{Agent, Notice};
-use sablock::engine::{EventLoop, Limit, Outcome, Patience, Request};
+use sablock::engine::{Change, EventLoop, HoldOwner, Limit, Outcome, Patience, Request};
 use sablock::primitives::mutex::{RESERVED, WAITING};
 use sablock::primitives::rwlock::{RWLOCK, SHARED};
 
@@ -226,4 +226,38 @@ fn a_blocked_reader_whose_slice_is_over_and_finds_an_ended_writer_lets_the_write
         assert_eq!(writer.next_settled(), world.settled(written, outcome));
         world.exit(&Arc::clone(writer.agent()), WRITE);
     });
+}
+
+#[test]
+fn a_loop_that_comes_to_read_goes_in_before_the_write_of_a_loop_behind_it() {
+    let world = World::new(false);
+    let first = world.agent(0);
+    assert_eq!(world.enter(&first, WRITE, Limit::Once), ACQUIRED);
+    let [mut reader, mut writer] = [(); 2].map(|()| world.event_loop());
+    let token = pend(&mut reader, &world, READ);
+    pend(&mut writer, &world, WRITE);
+    comes_in_vain(&mut writer, &world);
+    world.engine.change(&first, &RWLOCK, world.place(), Change::Downgrade(HoldOwner::Thread)).unwrap();
+    assert_eq!(reader.next_settled(), world.settled(token, ACQUIRED));
+    assert_eq!(world.word().readers(), 2);
+    writer.end();
+}
+
+#[test]
+fn a_loop_that_comes_to_read_goes_in_beside_one_ahead_of_it_that_the_lock_is_kept_for() {
+    let world = World::new(false);
+    let first = world.agent(0);
+    assert_eq!(world.enter(&first, WRITE, Limit::Once), ACQUIRED);
+    let mut loops = [(); 2].map(|()| {
+        let mut waits = world.event_loop();
+        let token = pend(&mut waits, &world, READ);
+        comes_in_vain(&mut waits, &world);
+        (waits, token)
+    });
+    world.exit(&first, WRITE);
+    assert_eq!(world.value(), SHARED | RESERVED | WAITING, "kept for the one ahead");
+    for (waits, token) in loops.iter_mut().rev() {
+        assert_eq!(waits.next_settled(), world.settled(*token, ACQUIRED));
+    }
+    assert_eq!(world.word().readers(), 2);
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use common::{ACQUIRED, Locks as _, PROMPT, World};
 use sablock::agents::{Blockage, Notice};
-use sablock::engine::{HoldOwner, Limit, Outcome, Patience};
+use sablock::engine::{Corrupt, HoldOwner, Limit, Outcome, Patience};
 use sablock::primitives::mutex::{RESERVED, WAITING};
 
 #[test]
@@ -332,4 +332,105 @@ fn each_blocked_waiter_that_has_aged_is_handed_the_word_directly() {
         world.unlock(&me);
     });
     assert_eq!(world.engine.stats().handovers, 3);
+}
+
+#[test]
+fn the_time_for_which_a_word_is_kept_begins_anew_when_a_loop_has_had_it() {
+    let kept = Duration::from_millis(50);
+    let world = &World::with(keeping(kept));
+    let me = world.agent(0);
+    world.lock(&me, Limit::Once);
+    let [(mut first, _), (mut second, token)] = [world.queued(), world.queued()];
+    world.unlock(&me);
+    assert_eq!(world.lock(&me, Limit::Once), ACQUIRED);
+    for waits in [&mut first, &mut second] {
+        assert_eq!(waits.next_settled(), None, "in vain");
+    }
+    thread::scope(|scope| {
+        scope.spawn(|| world.hold_once());
+        world.until_queued(3);
+        world.unlock(&me);
+        assert!(first.next_settled().is_some());
+        thread::sleep(kept);
+        world.clock.take_leases();
+        world.unlock(&Arc::clone(first.agent()));
+        assert_eq!(world.clock.take_leases().len(), 1, "for the second");
+        assert_eq!(second.next_settled(), world.settled(token, ACQUIRED));
+        world.unlock(&Arc::clone(second.agent()));
+    });
+}
+
+#[test]
+fn nothing_is_kept_for_a_loop_behind_a_thread_that_blocks() {
+    let (world, me) = &World::held();
+    let (is_in, goes_on) = (mpsc::channel(), mpsc::channel());
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let agent = world.agent(1);
+            assert_eq!(world.lock(&agent, Limit::after(PROMPT)), ACQUIRED);
+            is_in.0.send(()).unwrap();
+            goes_on.1.recv().unwrap();
+            world.unlock(&agent);
+        });
+        world.until_queued(1);
+        let (mut waits, token) = world.queued();
+        waits.agent().leave_notice(Notice::Offer(world.place().address()));
+        assert_eq!(waits.next_settled(), None, "in vain");
+        let wakes = common::count_wakes(waits.agent());
+        world.unlock(me);
+        is_in.1.recv().unwrap();
+        assert_eq!((world.clock.take_leases().len(), wakes.load(Ordering::SeqCst)), (0, 0), "the thread is first");
+        goes_on.0.send(()).unwrap();
+        let waits = RefCell::new(waits);
+        world.until("its turn", |_| waits.borrow_mut().next_settled() == world.settled(token, ACQUIRED));
+        waits.into_inner().end();
+    });
+}
+
+#[test]
+fn a_lease_lasts_for_a_twentieth_of_the_time_that_its_loop_has_waited() {
+    let lease = Duration::from_nanos(1);
+    let world = World::with(Patience { lease, longest_lease: Duration::MAX, ..Patience::default() });
+    let me = world.agent(0);
+    world.lock(&me, Limit::Once);
+    let before = Instant::now();
+    let (waits, _) = world.claimed_in_vain(&me);
+    let after = Instant::now();
+    thread::sleep(Duration::from_millis(200));
+    let unlocks = Instant::now();
+    world.unlock(&me);
+    let unlocked = Instant::now();
+    let until = world.clock.take_leases()[0].until;
+    let [shortest, longest] = [unlocks + (unlocks - after) / 20, unlocked + (unlocked - before) / 20];
+    assert!((shortest..=longest).contains(&until), "{:?}", until - unlocks);
+    waits.end();
+}
+
+#[test]
+fn a_reservation_ends_with_the_waits_of_its_loop_that_finds_the_word_overwritten() {
+    let (world, me) = World::held();
+    let (mut waits, token) = world.claimed_in_vain(&me);
+    let (mut next, next_token) = world.queued();
+    world.unlock(&me);
+    assert_eq!(world.value(), RESERVED | WAITING);
+    world.words[0].store(3, Ordering::SeqCst);
+    let settled = waits.next_settled().unwrap();
+    assert_eq!((settled.token, settled.outcome), (token, Err(Corrupt)));
+    world.words[0].store(0, Ordering::SeqCst);
+    assert_eq!(world.lock(&me, Limit::Once), ACQUIRED);
+    world.unlock(&me);
+    assert_eq!(next.next_settled(), world.settled(next_token, ACQUIRED));
+}
+
+#[test]
+fn in_a_queue_of_threads_that_have_aged_one_in_a_while_is_handed_the_word_directly() {
+    let (spin, grant_every) = (Duration::ZERO, Duration::from_secs(3600));
+    let world = &World::with(Patience { spin, spin_queued: spin, grant_every, ..World::without_slices(true) });
+    let me = world.agent(0);
+    world.lock(&me, Limit::Once);
+    thread::scope(|scope| {
+        world.queue_three(scope, |_| {});
+        world.unlock(&me);
+    });
+    assert_eq!(world.engine.stats().handovers, 1);
 }

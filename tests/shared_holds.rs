@@ -385,3 +385,19 @@ fn the_mark_of_a_writer_that_ended_stays_however_those_leave_who_read_after_it()
         assert_eq!((world.word().readers(), world.value() & ABANDONED), (0, ABANDONED), "the reader {way}");
     }
 }
+
+#[test]
+fn read_holds_of_a_thread_that_ends_go_back_though_another_lock_that_it_read_was_overwritten() {
+    for overwritten in 0..2 {
+        let world = World::new(false);
+        let doomed = world.event_loop();
+        let places = [world.place(), world.other(0)];
+        for place in places {
+            world.engine.add_slot(&RWLOCK, place, slot(doomed.agent()).0);
+            world.engine.wait(doomed.agent(), &RWLOCK, place, READ, Limit::Once, &mut || true).unwrap();
+        }
+        places[overwritten].word().store(1 << 31, Ordering::SeqCst);
+        doomed.end();
+        assert_eq!(places[1 - overwritten].word().load(Ordering::SeqCst), 0, "but {overwritten}");
+    }
+}

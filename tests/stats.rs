@@ -263,3 +263,21 @@ fn what_each_waits_for_has_a_name() {
     let futex: &dyn Primitive = &FUTEX;
     assert_eq!(futex.mode_of(None), "passage");
 }
+
+#[test]
+fn the_longest_wait_is_not_the_last_one() {
+    let world = World::new(false);
+    world.engine.stats();
+    let mut waits = world.event_loop();
+    let longest = [50, 0].map(|milliseconds| {
+        let me = world.agent(0);
+        world.lock(&me, Limit::Once);
+        world.queue(&mut waits);
+        thread::sleep(Duration::from_millis(milliseconds));
+        world.unlock(&me);
+        waits.next_settled().unwrap();
+        world.unlock(&Arc::clone(waits.agent()));
+        world.engine.stats().longest_wait
+    });
+    assert!(longest[1] >= longest[0], "{longest:?}");
+}

@@ -256,3 +256,14 @@ fn blocked_threads_get_in_in_the_order_in_which_they_came_though_they_lose_a_rac
     });
     assert_eq!(comes.try_iter().collect::<Vec<_>>(), [1, 2, 3]);
 }
+
+#[test]
+fn the_waits_of_a_loop_for_a_word_that_was_overwritten_end_in_the_order_in_which_they_came() {
+    let (world, _me) = World::held();
+    let mut waits = world.event_loop();
+    let tokens = [(); 3].map(|()| world.queue(&mut waits));
+    world.words[0].store(3, Ordering::SeqCst);
+    waits.agent().leave_notice(Notice::Offer(world.place().address()));
+    let ended: Vec<u32> = std::iter::from_fn(|| waits.next_settled()).map(|settled| settled.token).collect();
+    assert_eq!(ended, tokens);
+}
