@@ -6,6 +6,7 @@ mod common;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use common::{PROMPT, READ, WRITE, World, count_wakes, pend, pending};
 use sablock::agents::{Agent, Notice};
@@ -361,6 +362,7 @@ fn read_locks_of_a_set_go_back_at_its_deadline_and_those_of_its_threads_code_sta
         // Another that is pending is not touched by it.
         begin(&mut late, Limit::Endless);
         assert_eq!((readers(), counted()), (3, 1), "what waits is not its code's");
+        assert_eq!(world.engine.holders(&RWLOCK, read).registered, [(0, 3)], "and its thread's all the same");
         world.clock.expire(&world.engine);
         assert_eq!((readers(), counted()), (2, 1));
         assert_eq!(late.next_settled().map(|settled| settled.outcome), Some(Ok(Outcome::TimedOut)));
@@ -473,4 +475,9 @@ fn read_locks_beside_a_wait_stay_counted_though_their_slot_is_taken_in_anew() {
             assert_eq!(world.word().readers(), 0, "{owner:?}, ending: {is_ending}");
         }
     }
+}
+
+#[test]
+fn a_time_that_no_clock_can_count_is_for_ever() {
+    assert_eq!(Limit::after(Duration::MAX), Limit::Endless);
 }

@@ -7,7 +7,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Sender, channel};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use std::{env, fs, process, thread};
 
 use common::{PROMPT, count_wakes};
@@ -334,6 +334,19 @@ fn a_thread_that_ends_before_its_code_is_in_leaves_no_mark() {
         next.is_name_abandoned(ticket.number)
     });
     assert_eq!(marks, [true, false, false, false]);
+}
+
+#[test]
+fn a_name_is_held_since_its_code_is_in() {
+    let world = &World::new();
+    let mut waits = world.event_loop();
+    let (part, _) = waits.request_name(name("a part"), Exclusive, true, Limit::Once).unwrap();
+    thread::sleep(Duration::from_millis(20));
+    let before = Instant::now();
+    waits.note_in(part, true);
+    let held = world.names.holders(&name("a part"))[0].held;
+    assert!(held <= before.elapsed(), "{held:?}");
+    waits.end();
 }
 
 #[test]

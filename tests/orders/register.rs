@@ -70,16 +70,18 @@ fn ended_holds_are_reported_once_of_their_own_primitive() {
 #[test]
 fn ended_holds_that_nobody_learns_of_do_not_pile_up() {
     let world = World::new(false);
-    for _ in 0..1000 {
+    let ended = [(); 1000].map(|()| {
         let doomed = world.event_loop();
         let agent = Arc::clone(doomed.agent());
         world.engine.add_slot(&FAIR_SEMAPHORE, world.place(), slot(&agent).0);
         assert_eq!(world.acquire(&agent, 1, Limit::Once), GRANTED);
         doomed.end();
-    }
+        agent.id
+    });
     assert_eq!(world.engine.stats().ended, 1000);
     let kept = world.engine.take_ended(&FAIR_SEMAPHORE, world.place(), 0);
     assert!((1..=100).contains(&kept.len()), "{}", kept.len());
+    assert!(ended.ends_with(&kept), "the oldest go: {kept:?}");
     assert!(!world.engine.has_ended(world.place()));
 }
 
