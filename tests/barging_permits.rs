@@ -409,3 +409,19 @@ fn a_loop_leaves_nothing_to_one_behind_it_that_gathers() {
         world.release_permits(&Arc::clone(waits.agent()), 1);
     });
 }
+
+#[test]
+fn nobody_passes_a_loop_that_gathers_permits_though_it_is_not_the_first_in_line() {
+    let world = World::new(true);
+    let [holder, newcomer] = [0, 1].map(|thread| world.agent(thread));
+    assert_eq!(world.acquire(&holder, 2, Limit::Once), GRANTED);
+    let [mut stalled, mut gathers] = [(); 2].map(|()| world.event_loop());
+    pend(&mut stalled, &world, &SEMAPHORE, permits(1));
+    pend(&mut gathers, &world, &SEMAPHORE, permits(2));
+    world.release_permits(&holder, 1);
+    assert_eq!(gathers.next_settled(), None, "it has come");
+    assert_ne!(world.value() & WAITING, 0, "a release looks at the queue");
+    assert_eq!(world.acquire(&newcomer, 1, Limit::Once), Outcome::TimedOut);
+    assert!(stalled.next_settled().is_some(), "it is ahead");
+    [stalled, gathers].into_iter().for_each(EventLoop::end);
+}

@@ -481,3 +481,19 @@ fn read_locks_beside_a_wait_stay_counted_though_their_slot_is_taken_in_anew() {
 fn a_time_that_no_clock_can_count_is_for_ever() {
     assert_eq!(Limit::after(Duration::MAX), Limit::Endless);
 }
+
+#[test]
+fn all_sets_of_a_thread_that_ends_while_it_waits_are_given_back_unmarked() {
+    let (world, names) = world_of_names();
+    let [first, second, last] = [world.place(), world.other(0), world.other(1)];
+    let lock = Hold::exclusive(HoldOwner::Guard);
+    let mut holder = world.event_loop();
+    assert_eq!(holder.wait(&MUTEX, last, Request::Hold(lock), Limit::Endless).unwrap(), Reply::Now(GRANTED));
+    let mut ending = client_loop(world, names);
+    for place in [first, second] {
+        let parts = [place, last].map(|place| (&MUTEX as &'static dyn Primitive, place, lock));
+        assert!(matches!(ending.lock_all(&mut LockSet::new(parts), Limit::Endless), Ok(Reply::Pending { .. })));
+    }
+    ending.end();
+    assert_eq!([first, second].map(|place| place.word().load(Ordering::SeqCst)), [0, 0]);
+}

@@ -283,3 +283,16 @@ fn a_loop_that_only_tries_and_frees_the_word_of_an_ended_holder_lets_its_first_w
     assert_eq!(tried, Reply::Now(Outcome::TimedOut), "its own wait is first");
     assert_eq!(waits.next_settled(), world.settled(token, Outcome::granted(Some(ending.id))));
 }
+
+#[test]
+fn an_end_is_reported_though_the_word_was_overwritten_for_a_while() {
+    let (world, ending) = World::held();
+    let (mut waits, token) = world.queued();
+    world.engine.thread_ended(ending.id);
+    let word = world.value();
+    world.words[0].store(3, Ordering::SeqCst);
+    let came = world.engine.lock(&world.agent(1), world.place(), HoldOwner::Thread, Limit::Once, &mut || true);
+    assert!(matches!(came, Err(Failure::Corrupt)));
+    world.words[0].store(word, Ordering::SeqCst);
+    assert_eq!(waits.next_settled(), world.settled(token, Outcome::granted(Some(ending.id))));
+}

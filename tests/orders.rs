@@ -235,7 +235,9 @@ fn a_thread_that_blocks_behind_its_own_promise_in_strict_order_is_in_a_deadlock(
     let world = World::new(false);
     let runner = world.agent(0);
     assert_eq!(world.engine.wait(&runner, &ONCE, world.place(), RUN, Limit::Once, &mut || true).unwrap(), GRANTED);
-    let mut waits = world.event_loop();
+    // A loop that waits for nobody comes first.
+    let [mut ahead, mut waits] = [(); 2].map(|()| world.event_loop());
+    pend(&mut ahead, &world, &ONCE, RUN);
     pend(&mut waits, &world, &ONCE, RUN);
     let me = Arc::clone(waits.agent());
     let outcome = world.engine.wait(&me, &ONCE, world.place(), RUN, Limit::Endless, &mut || true);

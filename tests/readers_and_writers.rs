@@ -261,3 +261,20 @@ fn a_loop_that_comes_to_read_goes_in_beside_one_ahead_of_it_that_the_lock_is_kep
     }
     assert_eq!(world.word().readers(), 2);
 }
+
+#[test]
+fn a_loop_that_comes_to_read_does_not_pass_a_writer_that_is_not_the_first_in_line() {
+    let world = World::new(false);
+    let first = world.agent(0);
+    assert_eq!(world.enter(&first, WRITE, Limit::Once), ACQUIRED);
+    let mut loops = [READ, WRITE, READ].map(|request| {
+        let mut waits = world.event_loop();
+        pend(&mut waits, &world, request);
+        waits
+    });
+    comes_in_vain(&mut loops[1], &world);
+    world.engine.change(&first, &RWLOCK, world.place(), Change::Downgrade(HoldOwner::Thread)).unwrap();
+    comes_in_vain(&mut loops[2], &world);
+    assert!(loops[0].next_settled().is_some(), "ahead of the writer");
+    loops.into_iter().for_each(EventLoop::end);
+}
