@@ -526,3 +526,21 @@ fn who_waits_for_what_it_holds_learns_which_lock_that_is() {
     assert_eq!(hops, [Hop { thread: 7, byte_offset: place.byte_offset, kind: "Mutex" }]);
     world.unlock_at(&me, place);
 }
+
+#[test]
+fn who_locks_in_a_pause_what_it_waits_for_for_a_time_is_in_no_deadlock() {
+    let world = World::with_slices(false);
+    let [holder, me] = [0, 1].map(|thread| world.agent(thread));
+    let place = world.place();
+    world.lock_at(&holder, place, &mut || true).unwrap();
+    let mut found = Vec::new();
+    let waited = world.engine.lock(&me, place, HoldOwner::Thread, Limit::after(PROMPT), &mut || {
+        world.unlock_at(&holder, place);
+        assert_eq!(world.lock(&me, Limit::Once), ACQUIRED);
+        found.push(world.engine.find_cycle_in_pause(&me));
+        false
+    });
+    assert!(matches!(waited, Err(Failure::Interrupted)), "{waited:?}");
+    assert_eq!((found, world.engine.stats().deadlocks), (vec![None], 0));
+    world.unlock_at(&me, place);
+}

@@ -267,3 +267,18 @@ fn the_waits_of_a_loop_for_a_word_that_was_overwritten_end_in_the_order_in_which
     let ended: Vec<u32> = std::iter::from_fn(|| waits.next_settled()).map(|settled| settled.token).collect();
     assert_eq!(ended, tokens);
 }
+
+#[test]
+fn a_blocked_thread_whose_time_is_over_learns_that_its_word_was_overwritten() {
+    let (world, _me) = &World::held();
+    thread::scope(|scope| {
+        let blocked = scope.spawn(|| {
+            let limit = Limit::after(Duration::from_secs(1));
+            world.engine.lock(&world.agent(0), world.place(), HoldOwner::Thread, limit, &mut || true)
+        });
+        world.until_queued(1);
+        world.words[0].store(3, Ordering::SeqCst);
+        let ended = blocked.join().unwrap();
+        assert!(matches!(ended, Err(Failure::Corrupt)), "{ended:?}");
+    });
+}
