@@ -272,6 +272,21 @@ test('start() prints at the end too, unless it is stopped', UNIX, async () => {
   assert.equal(stopped.stderr, '');
 });
 
+test('once it is stopped, a signal ends the program at once and without a word', UNIX, async () => {
+  write(
+    'goes-on.js',
+    `const doctor = require('sablock/doctor').start();
+     ${WAITS}
+     doctor.stop();
+     setInterval(() => {}, 1000);
+     process.kill(process.pid, process.argv[2]);`,
+  );
+  for (const signal of ['SIGINT', 'SIGTERM']) {
+    const outcome = await run(['goes-on.js', signal]);
+    assert.deepEqual([outcome.signal, outcome.stderr], [signal, '']);
+  }
+});
+
 test("what the program's own listener of the end gives back is released, whenever it came", UNIX, async () => {
   write(
     'at-exit.js',

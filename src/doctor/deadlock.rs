@@ -306,6 +306,56 @@ mod tests {
     }
 
     #[test]
+    fn a_reader_does_not_wait_for_a_writer_that_came_later_or_is_elsewhere() {
+        for address in [8, 24] {
+            let mut process = Process::default();
+            let [shared, mutex] = [("RwLock", 8), ("Mutex", 16)].map(|(kind, address)| process.lock(kind, address));
+            process.holds(1, shared, false);
+            process.holds(2, mutex, true);
+            process.blocks(1, mutex, true, true);
+            let since = sync::now();
+            let reader = TrackedWait { is_exclusive: false, ..testing::wait(2, shared, 8, since) };
+            let wait = process.0.begin_wait(reader);
+            let since = if address == 8 { since + Duration::from_millis(1) } else { since };
+            process.0.begin_wait(testing::wait(3, shared, address, since));
+            assert!(!process.is_deadlocked(wait), "{address}");
+        }
+    }
+
+    #[test]
+    fn a_deadlock_that_was_likely_and_is_certain_is_one_which_is_certain() {
+        let mut process = Process::default();
+        process.0.options.likely = Some(Duration::ZERO);
+        let [first, second] = [8, 16].map(|address| process.lock("Mutex", address));
+        process.holds(1, first, true);
+        process.holds(2, second, true);
+        process.blocks(1, second, true, true);
+        let wait = process.blocks(2, first, true, true);
+        for is_news in [true, false] {
+            assert_eq!(process.0.find_old_deadlocks(&PermitHolders::default()), is_news);
+            assert_eq!(process.0.deadlocks[0].certainty(), "likely");
+        }
+        assert!(process.is_deadlocked(wait));
+        process.0.find_old_deadlocks(&PermitHolders::default());
+        assert_eq!((process.0.deadlocks.len(), process.0.deadlocks[0].certainty()), (1, "certain"));
+    }
+
+    #[test]
+    fn a_blocked_thread_is_in_a_likely_deadlock_once_its_wait_is_old_too() {
+        let mut process = Process::default();
+        process.0.options.likely = Some(Duration::from_secs(10));
+        let [first, second] = [8, 16].map(|address| process.lock("Mutex", address));
+        process.holds(1, first, true);
+        process.holds(2, second, true);
+        let old = sync::now().checked_sub(Duration::from_secs(20)).unwrap();
+        process.0.begin_wait(testing::wait(1, second, 16, old));
+        let young = process.blocks(2, first, true, true);
+        assert!(!process.0.find_old_deadlocks(&PermitHolders::default()));
+        process.0.waits.get_mut(&young).unwrap().since = old;
+        assert!(process.0.find_old_deadlocks(&PermitHolders::default()));
+    }
+
+    #[test]
     fn whoever_awaits_a_wait_is_not_known_from_when_its_thread_blocks_until_it_asks_again() {
         let mut process = Process::default();
         process.0.options.likely = Some(Duration::ZERO);

@@ -66,9 +66,12 @@ impl Knowledge {
 mod tests {
     use std::time::Duration;
 
+    use super::super::holds::SuspectHold;
     use super::super::names::{ENDED, Lock};
     use super::super::order::Edge;
     use super::super::testing;
+    use super::super::trace::Slice;
+    use super::super::waits::{Deadlock, Stuck, WaitStep};
     use super::*;
     use crate::sync;
 
@@ -112,7 +115,10 @@ mod tests {
     #[test]
     fn a_name_that_was_used_when_a_thread_forgot_it_is_forgotten_once_it_is_used_no_more() {
         type Use = (&'static str, fn(&mut Knowledge, LockId), fn(&mut Knowledge));
-        let uses: [Use; 2] = [
+        fn suspect(lock: LockId) -> SuspectHold {
+            SuspectHold { lock, place: (1, 0), held: Duration::ZERO, is_terminated: false }
+        }
+        let uses: [Use; 8] = [
             (
                 "waited for",
                 |state, lock| _ = state.begin_wait(testing::wait(1, lock, 64, sync::now())),
@@ -125,6 +131,32 @@ mod tests {
                     state.tables.insert(1, HoldTable::with(slot));
                 },
                 |state| state.tables.clear(),
+            ),
+            ("held for long", |state, lock| state.note_long_hold(suspect(lock)), |state| state.long_holds.clear()),
+            ("kept", |state, lock| state.never_released.push(suspect(lock)), |state| state.never_released.clear()),
+            ("leaked", |state, lock| state.leaks.push(suspect(lock)), |state| state.leaks.clear()),
+            (
+                "stuck",
+                |state, lock| {
+                    state.stuck.push(Stuck { lock, holders: Vec::new(), outside: None, waiters: Vec::new() });
+                },
+                |state| state.stuck.clear(),
+            ),
+            (
+                "in a deadlock",
+                |state, lock| {
+                    let step = WaitStep { number: 1, lock, waiter: (1, 0), holder: (2, 0), waited: Duration::ZERO };
+                    state.deadlocks.push(Deadlock { is_certain: true, waits: vec![step], is_reported: false });
+                },
+                |state| state.deadlocks.clear(),
+            ),
+            (
+                "in the trace",
+                |state, lock| {
+                    let (begin, end) = (sync::now(), sync::now());
+                    state.trace.push(Slice { kind: "wait", lock, place: (1, 0), begin, end, freed: None });
+                },
+                |state| state.trace.slices.clear(),
             ),
         ];
         for (used, begin, end) in uses {

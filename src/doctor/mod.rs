@@ -17,6 +17,8 @@ mod state;
 mod stuck;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 mod text;
 mod trace;
 mod waits;

@@ -15,10 +15,10 @@ use crate::sync;
 
 /// A lock with waiters, at one instant.
 pub struct Seen {
-    primitive: &'static dyn Primitive,
-    place: memory::Place,
-    view: LockView,
-    holders: Vec<(ThreadId, u64)>,
+    pub(super) primitive: &'static dyn Primitive,
+    pub(super) place: memory::Place,
+    pub(super) view: LockView,
+    pub(super) holders: Vec<(ThreadId, u64)>,
 }
 
 /// The next known place of a thread.
