@@ -359,6 +359,30 @@ for (const [form, lock] of [
 }
 
 test(
+  'a name of the machine that a thread of the process holds without the doctor is stuck once, and held by that thread',
+  watched((t, threads) =>
+    withDoctor({ ...QUIET, stuckMs: 60 }, async (doctor) => {
+      const [name] = names(1);
+      const directory = createFolder(t);
+      const worker = threads.start('doctor-steps', { buffer: new SharedArrayBuffer(8), names: [], hasDoctor: false });
+      await worker.call('holdNamed', directory, name);
+      const manager = new LockManager({ directory });
+      const waits = manager.request(name, () => {});
+      const stuck = () => about(doctor.report().stuck, { name });
+      while (stuck().length === 0) await sleep(5);
+      // It is looked for elsewhere as well, a while longer.
+      await sleep(300);
+      assert.deepEqual(
+        stuck().map(({ holders, outside }) => [holders.map(({ threadId }) => threadId), outside]),
+        [[[worker.threadId], null]],
+      );
+      await worker.call('freeNamed');
+      await waits;
+    }),
+  ),
+);
+
+test(
   'a name that another process has had is reported with its holder here, and with none elsewhere',
   needs('prompt ends'),
   watched(async (t) => {

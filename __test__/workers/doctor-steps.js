@@ -7,6 +7,8 @@ const { answer, answerError, data, doing, end, isRaised, raise, waitForFlag } = 
 if (data.hasDoctor) require('../../lib/doctor/index.js').start();
 
 const mutexes = data.names.map((name, index) => new Mutex(data.buffer, 8 * index, { name }));
+/** The name that it has. */
+let named;
 
 function holdsFirst(first, second) {
   mutexes[first].lock();
@@ -94,6 +96,10 @@ const steps = {
   lock: (index) => mutexes[index].lock(),
   lockAll: (timeout) => lockAll(mutexes, { timeout }).unlock(),
   waitAt: (index) => wait(new Int32Array(data.buffer), index, 0),
+  async holdNamed(directory, name) {
+    named = await new LockManager({ directory }).acquireAsync(name);
+  },
+  freeNamed: () => named.unlock(),
   lockNamed: (directory, name) => new LockManager({ directory }).requestSync(name, () => {}),
   exit: (code) => process.exit(code),
   end,

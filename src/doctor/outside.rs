@@ -62,7 +62,11 @@ impl Knowledge {
             let Some(lock) = self.names.get(wait.lock).filter(|lock| lock.is_outside()) else { continue };
             let is_known = found.iter().any(|(other, ..)| *other == wait.lock);
             if let Some(name) = lock.name.as_ref().filter(|_| !is_known && self.holds_at(wait.address).is_empty()) {
-                found.push((wait.lock, lock.address as u32, name.clone()));
+                let key = (lock.address as u32, name.clone());
+                // By a thread without the doctor, for example.
+                if !self.names_held_here.contains(&key) {
+                    found.push((wait.lock, key.0, key.1));
+                }
             }
         }
         found

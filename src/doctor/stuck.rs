@@ -84,6 +84,8 @@ impl Knowledge {
     /// As `watch`, for the names that somebody waits for, of the process, the machine and stores. Returns whether one got stuck.
     pub fn watch_names(&mut self, names: Vec<QueuedName>) -> bool {
         let Some(limit) = self.options.stuck else { return false };
+        let held = names.iter().filter(|name| name.holders.iter().any(|holder| holder.is_in));
+        self.names_held_here = held.map(|QueuedName { space, name, .. }| (*space, text_of(name))).collect();
         let before = std::mem::take(&mut self.stuck_names);
         let mut is_news = false;
         for QueuedName { space, name, mut holders, waiters } in names {

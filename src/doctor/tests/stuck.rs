@@ -192,6 +192,34 @@ fn who_is_asked_for_a_holder_elsewhere_has_waited_for_long_for_what_nobody_here_
 }
 
 #[test]
+fn of_a_lock_whose_holder_elsewhere_is_not_known_it_is_told_that_it_is_stuck_elsewhere() {
+    let mut state = knowing();
+    state.options.stuck = Some(Duration::ZERO);
+    let lock = name_of(&mut state, "a", SPACE);
+    waits_at(&mut state, 1, lock, 8, 0, 20);
+    assert!(state.watch_outside(vec![(lock, None)]));
+    assert_eq!(state.stuck[0].outside, Some(Outside::default()));
+}
+
+#[test]
+fn a_name_that_a_thread_here_has_which_does_not_tell_so_is_held_by_no_other_process() {
+    for is_in in [true, false] {
+        let mut state = knowing();
+        let lock = name_of(&mut state, "a", SPACE);
+        waits_at(&mut state, 1, lock, 8, 0, 20);
+        let outside = Outside { since: Some(ago(20)), ..Outside::default() };
+        let holders = vec![name_hold(2, SECOND, is_in)];
+        let name = "a".encode_utf16().collect();
+        state.watch_names(vec![QueuedName { space: SPACE, name, holders, waiters: vec![waiter(1, 2 * LIMIT)] }]);
+        assert_eq!(state.locks_to_ask_for().is_empty(), is_in);
+        assert_eq!(state.watch_outside(vec![(lock, Some(outside))]), !is_in);
+        // It is nowhere in the process any more.
+        state.watch_names(Vec::new());
+        assert_eq!(state.locks_to_ask_for().len(), 1);
+    }
+}
+
+#[test]
 fn a_holder_elsewhere_has_held_it_since_it_says_or_since_it_was_seen_if_it_says_nothing() {
     for (since, is_stuck) in [(Some(10), true), (Some(9), false), (None, false)] {
         let mut state = knowing();
