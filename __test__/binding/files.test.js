@@ -119,6 +119,10 @@ test(
     const sharersOf = (name) => binding.fileHolders(number, name, Shared).map(({ pid }) => pid);
     if (process.platform === 'linux') assert.deepEqual(sharersOf('together'), [peer.pid]);
     assert.deepEqual(sharersOf('nobody’s'), []);
+    assert.equal(tryLock(number, 'own'), 'GRANTED');
+    const own = record('Number');
+    assert.deepEqual(binding.fileHolders(number, 'own'), [], 'a holder here is none in another process');
+    assert.equal(release(own), 'RELEASED');
     assert.equal(named(binding.listFileHolders(number)), 'PENDING');
     const wait = record('Token');
     assert.deepEqual(await settled(), ['GRANTED', wait]);

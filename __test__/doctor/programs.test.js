@@ -272,6 +272,31 @@ test('start() prints at the end too, unless it is stopped', UNIX, async () => {
   assert.equal(stopped.stderr, '');
 });
 
+test('names that are stuck, here and in another process, are printed while they are', UNIX, async (t) => {
+  const directory = fs.mkdtempSync(path.join(home, 'stuck-'));
+  const holder = spawn(process.execPath, [path.join(root, '__test__', 'programs', 'holds-name.js'), directory, 'far']);
+  t.after(() => holder.kill('SIGKILL'));
+  await once(holder.stdout, 'data');
+  write(
+    'names.js',
+    `const { LockManager, locks } = require('sablock');
+     require('sablock/doctor').start({ stuckMs: 100, likelyMs: Infinity });
+     const [, , directory] = process.argv;
+     const manager = directory ? new LockManager({ directory }) : locks;
+     if (!directory) locks.request('near', () => new Promise(() => {}));
+     manager.request(directory ? 'far' : 'near', () => {});
+     setInterval(() => {}, 1000);`,
+  );
+  const isEnough = (text, child) => text.includes('wanted by') && child.kill('SIGKILL');
+  const near = await run(['names.js'], { isEnough });
+  assert.match(near.stderr, /^STUCK: lock "near", 1 waiter\n {4}held by {3}thread 0 /m);
+  const far = await run(['names.js', directory], { isEnough });
+  assert.match(
+    far.stderr,
+    new RegExp(`^STUCK: lock "far" of the machine, 1 waiter\\n {4}held by {3}process ${holder.pid}, for `, 'm'),
+  );
+});
+
 test('once it is stopped, a signal ends the program at once and without a word', UNIX, async () => {
   write(
     'goes-on.js',
