@@ -304,6 +304,18 @@ mod tests {
     }
 
     #[test]
+    fn an_order_of_a_lock_that_is_past_is_forgotten_whichever_of_the_two_it_is() {
+        for past in [1, 2] {
+            let mut order = LockOrder::default();
+            for (from, to) in [(1, 2), (3, 4)] {
+                order.add(from, to, edge(from, to, &[]));
+            }
+            order.forget(|lock| lock == past);
+            assert_eq!(order.locks().collect::<Vec<_>>(), [3, 4]);
+        }
+    }
+
+    #[test]
     fn a_gate_may_be_held_at_any_two_edges_of_a_cycle() {
         for (one, other) in [(0, 1), (1, 2), (0, 2)] {
             let mut order = LockOrder::default();

@@ -277,6 +277,32 @@ Threads without the doctor: 7, 8
 }
 
 #[test]
+fn a_lock_is_called_by_its_name_or_its_place_or_its_class() {
+    let mut state = knowing();
+    let bare = |kind: &str| Lock { kind: kind.into(), ..Lock::default() };
+    let locks = [name_of(&mut state, "near", 0), mutex(&mut state, None, 8), state.names.lock(bare("Kind"))];
+    for lock in locks {
+        state.note_leak(lock, 1, 0);
+    }
+    let text = state.asked_text(&[]);
+    let called: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("LEAK: ")?.split_once(',')).collect();
+    assert_eq!(called.iter().map(|(lock, _)| *lock).collect::<Vec<_>>(), ["lock \"near\"", "Mutex at byte 8", "Kind"]);
+}
+
+#[test]
+fn a_wait_for_what_is_no_lock_is_no_delay() {
+    let mut state = knowing();
+    (state.options.counts, state.options.traces) = (true, true);
+    let lock = mutex(&mut state, None, 8);
+    for is_counted in [false, true] {
+        let number = state.begin_wait(TrackedWait { is_counted, ..testing::wait(1, lock, 8, sync::now()) });
+        state.end_wait(number, Some(SECOND), true);
+        let counted = (state.report(&[]).contention.len(), state.trace.slices.len());
+        assert_eq!(counted, (usize::from(is_counted), usize::from(is_counted)));
+    }
+}
+
+#[test]
 fn of_each_kind_ten_are_printed_and_the_rest_is_counted() {
     for (count, rest) in [(10, None), (11, Some("  ... and 1 more\n")), (25, Some("  ... and 15 more\n"))] {
         let mut state = knowing();
