@@ -78,7 +78,7 @@ class ThreadDoctor {
       forwarder: process.env.SABLOCK_DOCTOR_FORWARDER === String(process.ppid) ? process.ppid : 0,
       folder: process.cwd(),
     };
-    if (!binding.doctorStart(threadId, this.holds.slots, clock.now(), settings)) {
+    if (!binding.doctorStart(threadId, this.holds.slots, clock.now, settings)) {
       process.emitWarning(UNWATCHED, { type: 'LockDoctorWarning', code: 'ERR_LOCK_NO_THREAD' });
     }
     for (const [copy, file] of thread.copies) this.addedCopy(copy.deref(), file);

@@ -70,14 +70,32 @@ pub struct SuspectHold {
     pub is_terminated: bool,
 }
 
+/// The tries to read two clocks at once.
+const READS: usize = 5;
+
+/// Returns a moment, and what `clock` showed then, in milliseconds. A thread may be kept from going on between two reads: the quickest
+/// try counts.
+pub fn read_together<E>(clock: impl Fn() -> Result<f64, E>) -> Result<(Instant, f64), E> {
+    let mut best = (Duration::MAX, (Instant::now(), 0.0));
+    for _ in 0..READS {
+        let before = Instant::now();
+        let shown = clock()?;
+        let took = before.elapsed();
+        if took < best.0 {
+            best = (took, (before + took / 2, shown));
+        }
+    }
+    Ok(best.1)
+}
+
 impl HoldTable {
-    /// The slots of a thread whose clock shows `ms` now. It writes into them if they are used.
+    /// The slots of a thread whose clock showed so many milliseconds then. It writes into them if they are used.
     ///
     /// # Safety
     ///
     /// `data` is aligned to 8 and has room for all slots and one number more, until this table is dropped.
-    pub unsafe fn new(data: NonNull<u8>, ms: f64, is_used: bool) -> Self {
-        Self { data: data.cast(), then: (Instant::now(), ms), is_used, has_ended: false }
+    pub unsafe fn new(data: NonNull<u8>, then: (Instant, f64), is_used: bool) -> Self {
+        Self { data: data.cast(), then, is_used, has_ended: false }
     }
 
     /// Tells the thread the time, which its own clock takes longer to tell: behind the slots, in its milliseconds.
@@ -124,6 +142,32 @@ impl HoldTable {
         let slots = Box::leak(vec![0.0; SLOTS * SLOT_LENGTH + 1].into_boxed_slice());
         slots[..SLOT_LENGTH].copy_from_slice(&slot);
         // SAFETY: aligned to 8, as long as it has to be, and never freed.
-        unsafe { Self::new(NonNull::from(slots).cast(), 0.0, true) }
+        unsafe { Self::new(NonNull::from(slots).cast(), (Instant::now(), 0.0), true) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::convert::Infallible;
+
+    use super::*;
+
+    #[test]
+    fn a_thread_that_is_kept_from_going_on_while_it_reads_two_clocks_reads_them_again() {
+        const STOP: Duration = Duration::from_millis(200);
+        let (start, reads) = (Instant::now(), Cell::new(0));
+        let clock = || {
+            let shown = start.elapsed().as_secs_f64() * 1e3;
+            // Kept in the first try and in the last.
+            if reads.replace(reads.get() + 1) % (READS - 1) == 0 {
+                std::thread::sleep(STOP);
+            }
+            Ok::<_, Infallible>(shown)
+        };
+        let Ok((then, shown)) = read_together(clock);
+        let apart = (then.duration_since(start).as_secs_f64() * 1e3 - shown).abs();
+        assert!(apart < STOP.as_secs_f64() * 1e3 / 4.0, "{apart} ms");
+        assert_eq!(reads.get(), READS);
     }
 }

@@ -24,7 +24,7 @@ mod trace;
 mod waits;
 mod watchdog;
 
-pub use holds::{HoldTable, SLOT_LENGTH, SLOTS};
+pub use holds::{HoldTable, SLOT_LENGTH, SLOTS, read_together};
 pub use names::{Lock, MAIN, text_of};
 pub use order::{Edge, LockOrder};
 pub use state::{Doctor, Options};

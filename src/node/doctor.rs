@@ -21,7 +21,7 @@ use super::views::TypedArray;
 use crate::agents::ThreadId;
 use crate::doctor::{
     Doctor, Edge, HoldTable, Lock, MAIN, Options, Outside, SLOT_LENGTH, SLOTS, TrackedWait, look, permit_holders,
-    text_of, watch,
+    read_together, text_of, watch,
 };
 use crate::engine::Primitive;
 use crate::primitives::mutex::MUTEX;
@@ -80,23 +80,30 @@ pub struct DoctorOptions {
     pub folder: String,
 }
 
-/// The doctor starts in this thread, which writes what it holds into `slots`. `now` is what the thread's clock shows. Returns whether
-/// it watches; otherwise the system has refused it a thread.
-#[napi(catch_unwind, ts_args_type = "threadId: number, slots: Float64Array, now: number, options: DoctorOptions")]
-pub fn doctor_start(env: Env, thread_id: u32, slots: Unknown, now: f64, options: DoctorOptions) -> Result<bool> {
+/// The doctor starts in this thread, which writes what it holds into `slots`. `now` returns what the thread's clock shows. Returns
+/// whether it watches; otherwise the system has refused it a thread.
+#[napi(catch_unwind, ts_args_type = "threadId: number, slots: Float64Array, now: () => number, options: DoctorOptions")]
+pub fn doctor_start(
+    env: Env,
+    thread_id: u32,
+    slots: Unknown,
+    now: Function<(), f64>,
+    options: DoctorOptions,
+) -> Result<bool> {
     let raw = env.raw();
     // SAFETY: those of the call in progress.
     let array = unsafe { TypedArray::read(raw, slots.raw()) };
     let array = array
         .filter(|array| array.kind == sys::TypedarrayType::float64_array && array.length > SLOTS * SLOT_LENGTH)
         .ok_or_else(|| Error::new(Status::InvalidArg, "expected a Float64Array with room for all slots"))?;
+    let then = read_together(|| now.call(()))?;
     let kept = reference(raw, slots.raw())?;
     TABLES.with_borrow_mut(|tables| tables.push((thread_id, raw, kept)));
     // SAFETY: `env` is the environment of the call in progress; the hook's argument is a number.
     check(unsafe { sys::napi_add_env_cleanup_hook(raw, Some(end), thread_id as usize as *mut c_void) })?;
     // SAFETY: shared memory, which does not move, aligned to 8 as a Float64Array is; the reference keeps it until `doctor_stop`
     // or `end` has taken the table away.
-    let table = unsafe { HoldTable::new(array.data, now, options.is_tracking) };
+    let table = unsafe { HoldTable::new(array.data, then, options.is_tracking) };
     let options_of = Options {
         long_hold: duration(options.long_hold_ms).unwrap_or(Duration::MAX),
         stuck: duration(options.stuck_ms),
