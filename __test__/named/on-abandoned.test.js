@@ -19,9 +19,9 @@ const turnOfMicrotasks = async () => {
   for (let count = 0; count < 4; count++) await undefined;
 };
 
-/** Messages of warnings, without the line for the rest of an earlier second, which may come at any time. */
-const warningsOfThreads = (warnings) =>
-  warnings.map(({ message }) => message).filter((text) => text.startsWith('Thread '));
+/** Messages of warnings about these names; those of an earlier test may come meanwhile. */
+const warningsAbout = (names, warnings) =>
+  warnings.map(({ message }) => message).filter((text) => names.some((name) => text.includes(`'${name}'`)));
 
 const isMarked = (name) => locks.request(name, ({ abandoned }) => abandoned);
 
@@ -330,7 +330,7 @@ for (const verb of ['request', 'acquireAsync', 'requestSync', 'acquire']) {
       await turns();
       const message = `Thread ${ended} ended while it held the named lock '${name}', which this thread now reads. `;
       assert.deepEqual(
-        warningsOfThreads(warnings).map((text) => text.slice(0, message.length)),
+        warningsAbout([name], warnings).map((text) => text.slice(0, message.length)),
         [message],
       );
       assert.equal(await locks.request(name, (lock) => lock.abandoned && lock.markConsistent() === undefined), true);
@@ -351,7 +351,7 @@ for (const verb of ['request', 'requestSync']) {
         await blocking[verb](names, (all) => void all.find(({ name }) => name === repaired).markConsistent());
         await turns();
         assert.deepEqual(
-          warningsOfThreads(warnings).map((text) => /'(.*)'/.exec(text)[1]),
+          warningsAbout(names, warnings).map((text) => /'(.*)'/.exec(text)[1]),
           names.filter((name) => name !== repaired),
         );
         await locks.request(names, (all) => all.forEach((lock) => void lock.markConsistent()));
