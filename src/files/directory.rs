@@ -315,4 +315,32 @@ mod tests {
         symlink(scratch.path().join("nowhere"), scratch.path().join("dangling")).unwrap();
         assert!(matches!(refusal(&scratch.path().join("dangling"), DirectoryKind::Given), Reason::System(_)));
     }
+
+    #[test]
+    fn one_that_was_moved_or_made_again_or_has_other_rights_is_another() {
+        let scratch = Scratch::new();
+        let [path, moved] = ["path", "moved"].map(|name| scratch.path().join(name));
+        let open = |path: &Path| Directory::open(Some(path)).unwrap();
+        let first = open(&path);
+        assert!(first.is_as(&open(&path)));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o1777)).unwrap();
+        assert!(!first.is_as(&open(&path)), "its files would get other rights");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
+        fs::rename(&path, &moved).unwrap();
+        assert!(!first.is_as(&open(&moved)), "it was moved");
+        assert!(!first.is_as(&open(&path)), "it was made again");
+    }
+
+    #[test]
+    fn a_record_of_another_name_says_nothing_of_who_holds_this_one() {
+        let scratch = Scratch::new();
+        let directory = Directory::open(Some(scratch.path())).unwrap();
+        let status = record::Status { is_held: true, is_in: true, is_abandoned: false };
+        let [this, other] = [[97], [98]].map(|units| LockName::new(&units));
+        let holder = RecordedHolder::now(7);
+        fs::write(scratch.path().join(this.file(FileRole::Info)), record::encode(&other, status, &holder, 0)).unwrap();
+        assert_eq!(directory.holder(this.units()), None);
+        fs::write(scratch.path().join(this.file(FileRole::Info)), record::encode(&this, status, &holder, 0)).unwrap();
+        assert_eq!(directory.holder(this.units()), Some(holder));
+    }
 }

@@ -156,4 +156,15 @@ mod tests {
         ends.send(()).unwrap();
         assert!(caller.join().unwrap(), "it was granted all the same");
     }
+
+    #[test]
+    fn what_is_due_earlier_is_done_earlier_though_it_was_added_later() {
+        let (says, said) = channel();
+        let says_later = says.clone();
+        add(Instant::now() + 3 * LONG, Box::new(move || says_later.send("late").unwrap_or_default())).unwrap();
+        // The keeper waits for that.
+        thread::sleep(Duration::from_millis(20));
+        add(Instant::now(), Box::new(move || says.send("early").unwrap_or_default())).unwrap();
+        assert_eq!(said.recv_timeout(LONG), Ok("early"));
+    }
 }

@@ -385,3 +385,6 @@ impl Drop for NamedFile {
         }
     }
 }
+
+#[cfg(all(test, unix))]
+mod tests;

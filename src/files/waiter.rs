@@ -265,4 +265,59 @@ mod tests {
         drop(name);
         assert_eq!(known(), 0);
     }
+
+    /// The outcome of a wait to hold it alone, which nobody sees to.
+    #[cfg(unix)]
+    fn wait(name: &NamedFile) -> std::sync::mpsc::Receiver<FileOutcome> {
+        let (says, said) = std::sync::mpsc::channel();
+        let asker = Asker { thread: 0, wants_fence: false, is_part: false };
+        let wanted = Wanted::new(0, asker, move |outcome| says.send(outcome).unwrap_or_default());
+        name.state.lock().line(LockMode::Exclusive).wanted.push_back(wanted);
+        said
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn the_keeper_tries_for_a_free_lock_once_it_has_the_turn() {
+        let scratch = Scratch::new();
+        let name = NamedFile::get(&Arc::new(Directory::open(Some(scratch.path())).unwrap()), &[97]);
+        let said = wait(&name);
+        let turn = name.files.try_lock(FileRole::Turn, LockMode::Exclusive).unwrap().unwrap();
+        assert!(!try_in_line(&name, LockMode::Exclusive));
+        assert!(said.try_recv().is_err(), "another is next");
+        drop(turn);
+        let lock = name.files.try_lock(FileRole::Lock, LockMode::Exclusive).unwrap().unwrap();
+        assert!(!try_in_line(&name, LockMode::Exclusive) && name.is_next(LockMode::Exclusive));
+        drop(lock);
+        assert!(try_in_line(&name, LockMode::Exclusive));
+        assert!(said.try_recv().unwrap().is_ok());
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_wait_fails_with_the_file_that_the_system_refuses() {
+        for by_keeper in [false, true] {
+            for role in [FileRole::Turn, FileRole::Lock] {
+                let scratch = Scratch::new();
+                let name = NamedFile::get(&Arc::new(Directory::open(Some(scratch.path())).unwrap()), &[97]);
+                std::os::unix::fs::symlink("elsewhere", name.files.path(role)).unwrap();
+                let said = [wait(&name), wait(&name)];
+                if by_keeper {
+                    assert!(try_in_line(&name, LockMode::Exclusive));
+                    assert!(said[1].try_recv().is_err(), "the second is tried for by itself");
+                    assert!(try_in_line(&name, LockMode::Exclusive));
+                } else {
+                    let thread = name.state.lock().line(LockMode::Exclusive).leave_to_thread();
+                    let tries = std::cell::Cell::new(0);
+                    drive(&name, LockMode::Exclusive, &thread, || tries.replace(tries.get() + 1) > 10);
+                }
+                for said in said {
+                    let Ok(Err(FileFailure::System { verb: "open", path, .. })) = said.try_recv() else {
+                        panic!("{role:?}, by the keeper: {by_keeper}")
+                    };
+                    assert_eq!(&path, name.files.path(role));
+                }
+            }
+        }
+    }
 }

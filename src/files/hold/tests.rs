@@ -36,16 +36,87 @@ fn an_end_that_looks_like_the_last_is_reported_to_the_next_who_holds_it_alone() 
 /// Windows removes no file that is open.
 #[cfg(unix)]
 #[test]
-fn who_ends_with_a_file_that_was_removed_leaves_the_record_to_the_next_holder() {
+fn whatever_becomes_of_a_hold_whose_file_was_removed_the_record_is_left_to_the_next_holder() {
+    let acts: [(&str, fn(FileHold)); 4] = [
+        ("it ends", FileHold::end),
+        ("it goes back", FileHold::give_back),
+        ("it is released", |hold| assert!(matches!(hold.release(), Released::Removed))),
+        ("others are waited for", |mut hold| hold.note_in(false).unwrap()),
+    ];
+    for (what, act) in acts {
+        let scratch = Scratch::new();
+        let files = Arc::new(Files::of(&scratch, "removed"));
+        drop(begin(&files, LockMode::Exclusive, false));
+        let lost = begin(&files, LockMode::Exclusive, false);
+        std::fs::remove_file(files.path(FileRole::Lock)).unwrap();
+        let next = begin(&files, LockMode::Exclusive, false);
+        let says = std::fs::read(files.path(FileRole::Info)).unwrap();
+        act(lost);
+        assert_eq!(std::fs::read(files.path(FileRole::Info)).unwrap(), says, "{what}");
+        next.release();
+    }
+}
+
+#[test]
+fn an_end_that_goes_back_with_a_shared_hold_is_reported_to_the_next_who_shares() {
     let scratch = Scratch::new();
-    let files = Arc::new(Files::of(&scratch, "removed"));
-    let lost = begin(&files, LockMode::Exclusive, false);
-    std::fs::remove_file(files.path(FileRole::Lock)).unwrap();
-    let next = begin(&files, LockMode::Exclusive, false);
-    lost.end();
-    let record = record::decode(&std::fs::read(files.path(FileRole::Info)).unwrap()).unwrap();
-    assert!(record.holder.may_live(), "it says who holds it");
-    next.release();
+    let files = Arc::new(Files::of(&scratch, "unlearned"));
+    let share = || begin(&files, LockMode::Shared, false);
+    drop(begin(&files, LockMode::Exclusive, false));
+    share().give_back();
+    let first = share();
+    assert!(matches!(first.past(), Past::Ended(Some(_))), "nobody has learned of it");
+    let second = share();
+    assert_eq!(second.past(), Past::Abandoned);
+    second.give_back();
+    assert_eq!(share().past(), Past::Abandoned, "the first one has learned of it");
+    first.release();
+    assert_eq!(share().past(), Past::Abandoned);
+}
+
+#[test]
+fn an_end_that_looks_like_one_before_is_reported_to_those_who_share_once_it_was_well_between() {
+    let scratch = Scratch::new();
+    let files = Arc::new(Files::of(&scratch, "between"));
+    let status = Status { is_held: false, is_in: false, is_abandoned: false };
+    let well = record::encode(files.name(), status, &RecordedHolder::now(0), 0);
+    for _ in 0..2 {
+        for (content, past) in [(&b"foreign"[..], Past::Ended(None)), (&well[..], Past::Clean)] {
+            std::fs::write(files.path(FileRole::Info), content).unwrap();
+            assert_eq!(begin(&files, LockMode::Shared, false).past(), past);
+        }
+    }
+}
+
+#[test]
+fn a_mark_stays_through_holds_that_say_nothing_of_it_though_the_record_was_too_long() {
+    for rest in [0, 1, 100] {
+        let scratch = Scratch::new();
+        let files = Arc::new(Files::of(&scratch, "marked"));
+        std::fs::write(files.path(FileRole::Info), vec![1; record::length(files.name()) + rest]).unwrap();
+        let first = begin(&files, LockMode::Exclusive, false);
+        assert_eq!(first.past(), Past::Ended(None), "{rest} bytes too many");
+        first.release();
+        for _ in 0..2 {
+            let hold = begin(&files, LockMode::Exclusive, false);
+            assert_eq!(hold.past(), Past::Abandoned, "{rest} bytes too many");
+            hold.release();
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_descriptors_of_a_hold_are_those_of_its_lock_and_of_its_directory() {
+    use std::os::unix::fs::MetadataExt;
+    let scratch = Scratch::new();
+    let files = Arc::new(Files::of(&scratch, "kept"));
+    for mode in [LockMode::Exclusive, LockMode::Shared] {
+        let hold = begin(&files, mode, false);
+        let of = |path: &std::path::Path| path.metadata().map(|found| (found.dev(), found.ino())).unwrap();
+        let kept: Vec<_> = hold.descriptors().map(|each| of(format!("/proc/self/fd/{each}").as_ref())).collect();
+        assert_eq!(kept, [of(files.path(FileRole::Lock)), of(scratch.path())], "{mode:?}");
+    }
 }
 
 #[test]

@@ -294,6 +294,7 @@ pub fn write_whole(file: &File, bytes: &[u8]) -> io::Result<()> {
 #[cfg(all(test, not(target_vendor = "apple")))]
 mod tests {
     use super::*;
+    use crate::files::testing::Scratch;
 
     #[test]
     fn file_systems_that_other_machines_share_are_refused() {
@@ -311,6 +312,31 @@ mod tests {
         ] {
             assert_eq!(refused_magic(magic), name, "{magic:#x}");
         }
+    }
+
+    #[test]
+    fn the_files_of_a_directory_belong_to_its_group_if_that_may_write_there_and_not_all_may() {
+        let scratch = Scratch::new();
+        let group = 54_321;
+        // Root alone may give it to any group.
+        if std::os::unix::fs::chown(scratch.path(), None, Some(group)).is_err() {
+            return;
+        }
+        for (mode, is_given) in [(0o1770, true), (0o1777, false), (0o700, false)] {
+            std::fs::set_permissions(scratch.path(), Permissions::from_mode(mode)).unwrap();
+            let rights = rights(&scratch.path().metadata().unwrap());
+            let (file, _) = open(&scratch.path().join(format!("{mode:o}")), rights).unwrap();
+            assert_eq!(file.metadata().unwrap().gid() == group, is_given, "{mode:o}");
+        }
+    }
+
+    #[test]
+    fn a_directory_that_exists_is_not_made_again_and_nothing_is_left_beside_it() {
+        let scratch = Scratch::new();
+        let path = scratch.path().join("made");
+        make_directory(&path).unwrap();
+        assert_eq!(make_directory(&path).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(scratch.path().read_dir().unwrap().count(), 1);
     }
 }
 
