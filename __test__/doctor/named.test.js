@@ -370,7 +370,7 @@ test(
       const waits = manager.request(name, () => {});
       const stuck = () => about(doctor.report().stuck, { name });
       while (stuck().length === 0) await sleep(5);
-      // It is looked for elsewhere as well, a while longer.
+      // Time in which it would be looked for elsewhere.
       await sleep(300);
       assert.deepEqual(
         stuck().map(({ holders, outside }) => [holders.map(({ threadId }) => threadId), outside]),

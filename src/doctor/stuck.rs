@@ -15,7 +15,7 @@ use crate::sync;
 
 /// A lock with waiters, at one instant.
 pub struct Seen {
-    pub(super) primitive: &'static dyn Primitive,
+    pub(super) kind: &'static str,
     pub(super) place: memory::Place,
     pub(super) view: LockView,
     pub(super) holders: Vec<(ThreadId, u64)>,
@@ -40,7 +40,7 @@ pub fn look(engine: &Engine, locks: &[&'static dyn Primitive]) -> Vec<Seen> {
             None => view.registered.iter().map(|(thread, count)| (*thread, u64::from(*count))).collect(),
         };
         holders.sort_unstable();
-        all.push(Seen { primitive, place, view, holders });
+        all.push(Seen { kind: primitive.name(), place, view, holders });
     }
     all
 }
@@ -167,7 +167,7 @@ impl Knowledge {
         let waiters = self.places(waiters, |wait| wait.address == address);
         let known = holds.first().map(|(_, hold)| hold.lock).or_else(|| self.awaited_at(address));
         let lock = known.unwrap_or_else(|| {
-            let (kind, offset) = (seen.primitive.name().into(), seen.place.byte_offset as u64);
+            let (kind, offset) = (seen.kind.into(), seen.place.byte_offset as u64);
             self.names.lock(Lock { name: None, kind, byte_offset: Some(offset), address })
         });
         Stuck { lock, holders, outside: None, waiters }

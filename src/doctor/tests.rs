@@ -16,7 +16,7 @@ use crate::sync;
 
 const SECOND: Duration = Duration::from_secs(1);
 const LIMIT: Duration = Duration::from_secs(10);
-/// The bit of the spaces of stores is not in it.
+/// A space without the bit of those of stores.
 const SPACE: u32 = 7;
 
 fn ago(seconds: u32) -> Instant {

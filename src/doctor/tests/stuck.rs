@@ -13,8 +13,6 @@ use crate::agents::ThreadId;
 use crate::clients::{NameHold, QueuedName};
 use crate::engine::{LockView, Mode, State, WaiterView};
 use crate::memory::Place;
-use crate::primitives::mutex::MUTEX;
-use crate::primitives::rwlock::RWLOCK;
 use crate::sync::AtomicU32;
 
 fn waiter(thread: ThreadId, waited: Duration) -> WaiterView {
@@ -31,7 +29,7 @@ fn place() -> Place {
 fn seen(place: Place, holder: Option<(ThreadId, u64)>, waiters: Vec<WaiterView>) -> Seen {
     let owner = holder.map(|(thread, _)| thread);
     let view = LockView { state: State(0), owner, owner_has_ended: false, registered: Vec::new(), waiters };
-    Seen { primitive: &MUTEX, place, view, holders: holder.into_iter().collect() }
+    Seen { kind: "Mutex", place, view, holders: holder.into_iter().collect() }
 }
 
 #[test]
@@ -113,7 +111,7 @@ fn a_stuck_lock_of_which_no_thread_tells_is_called_by_its_class_and_its_place() 
     let (mut state, place) = (knowing(), place());
     let look = || {
         let seen = seen(place, Some((1, 5)), vec![waiter(2, LIMIT)]);
-        vec![Seen { primitive: &RWLOCK, ..seen }]
+        vec![Seen { kind: "RwLock", ..seen }]
     };
     state.watch(look());
     state.watched.values_mut().for_each(|watched| watched.since -= LIMIT);
@@ -213,7 +211,7 @@ fn a_name_that_a_thread_here_has_which_does_not_tell_so_is_held_by_no_other_proc
         state.watch_names(vec![QueuedName { space: SPACE, name, holders, waiters: vec![waiter(1, 2 * LIMIT)] }]);
         assert_eq!(state.locks_to_ask_for().is_empty(), is_in);
         assert_eq!(state.watch_outside(vec![(lock, Some(outside))]), !is_in);
-        // It is nowhere in the process any more.
+        // Nothing of it is in the process any more.
         state.watch_names(Vec::new());
         assert_eq!(state.locks_to_ask_for().len(), 1);
     }
