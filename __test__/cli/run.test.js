@@ -292,7 +292,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGU
   test(`${signal} goes to the command, which may end with a code of its own`, SETTINGS, async (t) => {
     const directory = createFolder(t);
     const command = sh(`trap 'exit 9' ${signal.slice(3)}; printf ready; while :; do sleep 0.05; done`);
-    // Of no terminal: in the foreground of one the command would get some of them from that.
+    // A process of no terminal: in the foreground of one the command would get some of them from that.
     const running = start(t, [...run(directory, 'signalled'), '--', ...command], undefined, { detached: true });
     await new Promise((resolve) => running.child.stdout.once('data', resolve));
     running.child.kill(signal);

@@ -1,4 +1,4 @@
-// What is told of locks is what the declarations say: each field, and no other.
+// Inspections, counts and queries are what the declarations say: each field, and no other.
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');

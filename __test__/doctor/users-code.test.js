@@ -350,7 +350,7 @@ const RUNNING = (() => {
 })();
 
 for (const [verb, run] of Object.entries(RUNNING)) {
-  // What enters leaves by itself.
+  // The function that has entered leaves by itself.
   for (const fails of verb === 'enter()' ? [false] : [false, true]) {
     test(
       `${verb}: its lock is held while its function runs, and not once that has ${fails ? 'thrown' : 'returned'}`,

@@ -112,7 +112,7 @@ exports.declaredIn = (...files) => {
   function misfits(value, type, at) {
     if (type.members !== undefined) {
       const found = type.members.map((member) => misfits(value, member, at));
-      // Of a union what fits best.
+      // The member of a union that fits best counts.
       return found.reduce((best, each) => (each.length < best.length ? each : best));
     }
     if (type.fields !== undefined) return ofFields(value, type.fields, at);
