@@ -25,7 +25,7 @@ fn place() -> Place {
     unsafe { Place::new(NonNull::from(Box::leak(Box::new([AtomicU32::new(0), AtomicU32::new(0)]))).cast(), 8) }
 }
 
-/// As the engine shows a mutex.
+/// A mutex as the engine shows it.
 fn seen(place: Place, holder: Option<(ThreadId, u64)>, waiters: Vec<WaiterView>) -> Seen {
     let owner = holder.map(|(thread, _)| thread);
     let view = LockView { state: State(0), owner, owner_has_ended: false, registered: Vec::new(), waiters };
