@@ -63,7 +63,7 @@ impl Knowledge {
             let is_known = found.iter().any(|(other, ..)| *other == wait.lock);
             if let Some(name) = lock.name.as_ref().filter(|_| !is_known && self.holds_at(wait.address).is_empty()) {
                 let key = (lock.address as u32, name.clone());
-                // Held by a thread without the doctor, for example.
+                // A thread without the doctor may hold it.
                 if !self.names_held_here.contains(&key) {
                     found.push((wait.lock, key.0, key.1));
                 }

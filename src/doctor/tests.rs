@@ -1,4 +1,4 @@
-//! What is found, in which order, and in which words it is told.
+//! Reports: the order of each list, and the words.
 
 mod stuck;
 
