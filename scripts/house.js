@@ -43,10 +43,10 @@ const LINES = {
   'src/agents': 315,
   'src/clients': 2072,
   'src/desk': 356,
-  'src/doctor': 2801,
-  'src/engine': 5736,
-  'src/files': 3328,
-  'src/node': 4014,
+  'src/doctor': 2813,
+  'src/engine': 5754,
+  'src/files': 3331,
+  'src/node': 4016,
   'src/primitives': 1516,
   'src/sync': 394,
   lib: 771,
@@ -54,9 +54,9 @@ const LINES = {
   'lib/doctor': 2632,
   'lib/engine': 1685,
   'lib/load': 271,
-  'lib/named': 2254,
+  'lib/named': 2256,
   'lib/primitives': 3478,
-  'lib/stores': 4295,
+  'lib/stores': 4301,
 };
 
 /** A comment that begins with neither a noun nor a verb. */
@@ -305,7 +305,7 @@ for (const [file, text] of Object.entries(files)) {
 }
 
 /** A file without its unit tests, which may be a file of their own. */
-const withoutTests = (file) => (/(?:^|\/)(?:tests|testing)\.rs$/.test(file) ? '' : files[file].replace(UNIT_TESTS, ''));
+const withoutTests = (file) => (/(?:^|\/)(?:tests|testing)\.rs$|\/tests\/\w+\.rs$/.test(file) ? '' : files[file].replace(UNIT_TESTS, ''));
 
 const product = Object.keys(files).filter((file) => !file.startsWith('tests/model/'));
 const lines = {};

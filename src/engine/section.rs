@@ -180,7 +180,7 @@ impl<'e> Section<'e> {
         self.abandoned_by.take().inspect(|_| self.contents.stats.took_report())
     }
 
-    /// Nobody has reported it: the next to get in does.
+    /// The next to get in reports it: this one did not.
     pub(super) fn leave_report(&mut self, abandoned_by: Option<AgentId>) {
         if abandoned_by.is_some() {
             self.contents.stats.gave_report_back();
