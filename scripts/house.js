@@ -305,7 +305,8 @@ for (const [file, text] of Object.entries(files)) {
 }
 
 /** A file without its unit tests, which may be a file of their own. */
-const withoutTests = (file) => (/(?:^|\/)(?:tests|testing)\.rs$|\/tests\/\w+\.rs$/.test(file) ? '' : files[file].replace(UNIT_TESTS, ''));
+const withoutTests = (file) =>
+  /(?:^|\/)(?:tests|testing)\.rs$|\/tests\/\w+\.rs$/.test(file) ? '' : files[file].replace(UNIT_TESTS, '');
 
 const product = Object.keys(files).filter((file) => !file.startsWith('tests/model/'));
 const lines = {};
