@@ -550,6 +550,30 @@ for (const [when, isNoticed] of [
   });
 }
 
+test('who is told of a loss finds the lock over, and is told once, whatever it looks at there', async (t) => {
+  const state = createBackend(t, { isFree: false });
+  const held = losable(state);
+  const told = [];
+  const look = (who, lock) => told.push([who, lock.locked, lock.unlock()]);
+  let lock;
+  const listen = () => look('channel', lock);
+  subscribe('sablock:lost', listen);
+  t.after(() => unsubscribe('sablock:lost', listen));
+  const request = state.request({}, (given) => {
+    lock = given;
+    lock.signal.addEventListener('abort', () => look('signal', lock));
+    Object.assign(held, { lost: LOST }).onLost();
+  });
+  await turns();
+  state.waits[0].resolve(held);
+  await assert.rejects(request, { code: 'ERR_LOCK_LOST' });
+  assert.deepEqual(told, [
+    ['channel', false, false],
+    ['signal', false, false],
+  ]);
+  assert.deepEqual(state.log.filter((entry) => entry === 'unlock').length, 0);
+});
+
 const failed = new Error('on purpose');
 
 for (const [what, toError, cause] of [
