@@ -2,6 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
+const { SessionKeeper } = require('../../lib/stores/sessions/keeper.js');
 const { checkExclusion } = require('../../lib/stores/sessions/probe.js');
 
 const KIND = { store: 'Store', pooler: 'this is no place for locks.', keyOf: (space, name) => `${space}/${name}` };
@@ -63,5 +64,39 @@ for (const [index, step] of ROUND.entries()) {
     const it = serve({ [index + 1]: { id: 3 } });
     await assert.rejects(it.check(), REFUSED);
     assert.deepEqual(it.log, ROUND.slice(0, index + 1));
+  });
+}
+
+for (const [what, failing, message] of [
+  ['the second session cannot be opened', 'begin', /: no room\.$/],
+  ['the two do not exclude each other', 'probe', /^This Store cannot keep locks: /],
+]) {
+  test(`no session of a server stays open if ${what}`, async () => {
+    const sessions = [];
+    class Session {
+      id = sessions.push(this);
+      ends = 0;
+
+      async begin() {
+        if (failing === 'begin' && this.id === 2) throw new Error('no room');
+      }
+
+      async probe() {
+        return { isDone: false, id: this.id };
+      }
+
+      async unlockAll() {}
+
+      end() {
+        this.ends += 1;
+      }
+    }
+    const settings = { connections: 2, heartbeat: 5000, connectTimeout: 5000 };
+    const keeper = new SessionKeeper({ ...KIND, Session, connect: async () => ({}) }, { settings }, 0);
+    await assert.rejects(keeper.begin(), { code: 'ERR_LOCK_STORE', message });
+    assert.deepEqual(
+      sessions.map(({ ends }) => ends > 0),
+      [true, true],
+    );
   });
 }
