@@ -66,6 +66,14 @@ test('what is not available in time is null, or a TimeoutError', async () => {
     manager.requestSync('held', { ifAvailable: true }, (none) => none),
     null,
   );
+  // Nothing is released too early.
+  const promise = Promise.resolve();
+  for (const names of ['held', ['free', 'held']]) {
+    assert.equal(
+      manager.requestSync(names, { ifAvailable: true }, () => promise),
+      promise,
+    );
+  }
   for (const timeout of [0, 20]) {
     assert.throws(() => manager.acquire('held', { timeout }), { code: 'ERR_LOCK_TIMEOUT', message: /acquire\(\)/ });
     assert.throws(() => manager.requestSync('held', { timeout }, () => {}), { code: 'ERR_LOCK_TIMEOUT' });
