@@ -29,6 +29,8 @@ class Server {
   ttl = '600';
   /** Called before a call; what it returns is awaited, and if it is not undefined, it is the answer. */
   before = () => {};
+  /** Called, and awaited, between what a transaction does and its answer. */
+  after = () => {};
   hear = null;
   watched = null;
   isClosed = false;
@@ -48,8 +50,14 @@ class Server {
         for (const [key, { lease }] of this.keys) if (lease === body.ID) this.delete(key);
         return {};
       default:
-        return this.#transact(body);
+        return this.#answer(body);
     }
+  }
+
+  async #answer(body) {
+    const answer = this.#transact(body);
+    await this.after(body);
+    return answer;
   }
 
   #transact({ compare = [], success = [], failure = [] }) {
