@@ -1,0 +1,311 @@
+// Messages of etcd that cross: what is deleted, withdrawn, or has ended while a question about the line is on its way.
+
+const assert = require('node:assert/strict');
+const { test } = require('node:test');
+const { create, ticketOf, told, transactions } = require('../helpers/etcd.js');
+const clock = require('../../lib/load/clock.js');
+const { binding } = require('../../lib/engine/thread.js');
+const { TAKEN } = require('../../lib/stores/verbs.js');
+const { deferred, turns } = require('../helpers/names.js');
+const { watched } = require('../helpers/threads.js');
+
+/** Keeps back the next answer to a transaction: `isAnswered()` is true once it is on its way, and `goOn()` lets it come. */
+function keepBack({ server }) {
+  const come = deferred();
+  let isAnswered = false;
+  server.after = () => {
+    server.after = () => {};
+    isAnswered = true;
+    return come.promise;
+  };
+  return { isAnswered: () => isAnswered, goOn: come.resolve };
+}
+
+/** Asks for the name; `it.grant` is what comes of it. */
+function ask(it, ticket = ticketOf()) {
+  it.grant = undefined;
+  it.keeper.lock(ticket).then((grant) => {
+    it.grant = grant;
+  });
+  return ticket;
+}
+
+for (const isShared of [false, true]) {
+  const mode = isShared ? 'shared' : 'exclusive';
+  test(
+    `who is in the way may go while the answer about the own key is on its way (${mode})`,
+    watched(async (t, threads) => {
+      const it = create(t);
+      await it.keeper.check();
+      const theirs = it.server.put('a name', 'x', '9-1');
+      const answer = keepBack(it);
+      ask(it, ticketOf({ isShared }));
+      await threads.until('its key is there', answer.isAnswered);
+      it.server.delete(theirs);
+      await turns();
+      answer.goOn();
+      await threads.until('it is granted', () => it.grant !== undefined);
+    }),
+  );
+
+  test(
+    `who is in the way may go while that is looked for, and is looked for no longer than needed (${mode})`,
+    watched(async (t, threads) => {
+      const it = create(t);
+      await it.keeper.check();
+      const keys = [1, 2, 3, 4].map((index) => it.server.put('a name', 'x', `9-${index}`));
+      ask(it, ticketOf({ isShared }));
+      await turns();
+      const answer = keepBack(it);
+      it.server.delete(keys[3]);
+      await threads.until('it looks', answer.isAnswered);
+      it.server.delete(keys[2]);
+      await turns();
+      answer.goOn();
+      await turns(6);
+      const asked = transactions(it).length;
+      await turns(6);
+      assert.deepEqual([it.grant, transactions(it).length], [undefined, asked], 'it asks for ever');
+      it.server.delete(keys[0]);
+      it.server.delete(keys[1]);
+      await threads.until('it is granted', () => it.grant !== undefined);
+    }),
+  );
+
+  test(
+    `one whose own key has gone unseen is granted nothing by that, and begins anew (${mode})`,
+    watched(async (t) => {
+      const it = create(t);
+      await it.keeper.check();
+      const theirs = it.server.put('a name', 'x', '9-1');
+      ask(it, ticketOf({ isShared, wantsFence: true }));
+      await turns();
+      it.server.keys.delete(it.keysOf('a name')[1]);
+      it.server.delete(theirs);
+      while (it.grant === undefined) await turns();
+      assert.deepEqual(it.keysOf('a name'), [it.grant.key]);
+      assert.match(it.grant.key, /-2$/);
+    }),
+  );
+}
+
+test(
+  'who waited to be alone has the mark set by the step that grants, and sees one that was there',
+  watched(async (t, threads) => {
+    for (const wasMarked of [false, true]) {
+      const it = create(t);
+      await it.keeper.check();
+      const theirs = it.server.put('a name', 'x', '9-1');
+      const ticket = ask(it, ticketOf({ wantsFence: true }));
+      await turns();
+      const made = it.server.revision;
+      it.server.put('another', 'x', '9-1');
+      if (wasMarked) it.server.mark('a name');
+      it.server.delete(theirs);
+      await threads.until('it is granted', () => it.grant !== undefined);
+      assert.deepEqual(
+        [it.grant.abandoned, it.grant.fence, it.server.isMarked('a name')],
+        [wasMarked, BigInt(made), true],
+      );
+      it.keeper.release(ticket, false);
+      await it.keeper.flush();
+      assert.equal(it.server.isMarked('a name'), wasMarked);
+      t.mock.restoreAll();
+    }
+  }),
+);
+
+test(
+  'of what goes behind a holder, or in the line of another name, nothing is asked; a holder that is well leaves no mark for it',
+  watched(async (t) => {
+    const it = create(t);
+    const ticket = ask(it);
+    while (it.grant === undefined) await turns();
+    it.server.put('waited for', 'x', '9-1');
+    it.keeper.lock(ticketOf({ name: 'waited for' }));
+    await turns();
+    const behind = it.server.put('a name', 'x', '9-2');
+    const [another, other] = ['another', 'waited for too'].map((name) => it.server.put(name, 'x', '9-3'));
+    const asked = transactions(it).length;
+    for (const key of [behind, another, other]) it.server.delete(key);
+    await turns(6);
+    assert.equal(transactions(it).length, asked);
+    it.keeper.release(ticket, false);
+    await it.keeper.flush();
+    assert.equal(it.server.isMarked('a name'), false);
+  }),
+);
+
+test(
+  'the release of a lock that another has meanwhile leaves the mark of that one',
+  watched(async (t) => {
+    const it = create(t);
+    const ticket = ask(it);
+    while (it.grant === undefined) await turns();
+    it.server.keys.clear();
+    const theirs = it.server.put('a name', 'x', '9-1');
+    it.server.mark('a name');
+    it.keeper.release(ticket, false);
+    await it.keeper.flush();
+    assert.deepEqual([it.keysOf('a name'), it.server.isMarked('a name')], [[theirs], true]);
+  }),
+);
+
+test(
+  'a cancel that comes after the grant takes nothing back, and a release after the loss ends nothing twice',
+  watched(async (t, threads) => {
+    const it = create(t);
+    const ticket = ask(it);
+    while (it.grant === undefined) await turns();
+    it.keeper.cancel(ticket);
+    it.keeper.cancel(ticketOf());
+    await it.keeper.flush();
+    assert.deepEqual([it.keysOf('a name').length, it.ended], [1, []]);
+    it.server.delete(it.keysOf('a name')[0]);
+    await threads.until('it is lost', () => it.ended.length > 0);
+    await it.keeper.flush();
+    const asked = transactions(it).length;
+    it.keeper.release(ticket, false);
+    await it.keeper.flush();
+    assert.deepEqual([it.ended, transactions(it).length, it.server.isMarked('a name')], [[[3, 1, TAKEN]], asked, true]);
+  }),
+);
+
+/** What happens while a grant waits for the renewal of its lease, and what comes of it. */
+const MEANWHILE = {
+  'is withdrawn is granted nothing': (it, ticket) => {
+    ticket.isCancelled = true;
+    it.keeper.cancel(ticket);
+    return { grant: null, keys: 0 };
+  },
+  'loses its key begins anew': (it) => {
+    it.server.delete(it.keysOf('a name')[0]);
+    return { grant: 1, keys: 1 };
+  },
+};
+
+for (const [what, act] of Object.entries(MEANWHILE)) {
+  test(
+    `one that ${what} while its lease is renewed before the grant`,
+    watched(async (t, threads) => {
+      const it = create(t);
+      await it.keeper.check();
+      const { leaseTime } = binding;
+      t.mock.method(binding, 'leaseTime', () => leaseTime() + 301_000);
+      const renewed = deferred();
+      let isRenewing = false;
+      it.server.before = (path) => {
+        if (path !== 'lease/keepalive') return undefined;
+        isRenewing = true;
+        return renewed.promise;
+      };
+      const ticket = ask(it);
+      await threads.until('it is renewed', () => isRenewing);
+      const { grant, keys } = act(it, ticket);
+      await turns();
+      it.server.before = () => {};
+      renewed.resolve({ TTL: '600' });
+      await threads.until('it is over', () => it.grant !== undefined);
+      await it.keeper.flush();
+      assert.deepEqual([it.grant?.lease ?? null, it.keysOf('a name').length, it.leases.size], [grant, keys, keys]);
+    }),
+  );
+}
+
+test(
+  'the end of a session ends what it has, and takes back nothing key by key; one that asks meanwhile asks again',
+  watched(async (t, threads) => {
+    const it = create(t);
+    const unhandled = [];
+    const note = (reason) => unhandled.push(reason);
+    process.on('unhandledRejection', note);
+    t.after(() => process.off('unhandledRejection', note));
+    for (const name of ['one', 'two']) await it.keeper.lock(ticketOf({ name }));
+    const answer = keepBack(it);
+    ask(it);
+    await threads.until('its key is there', answer.isAnswered);
+    const asked = transactions(it).length;
+    it.keeper.connection.current.end(TAKEN);
+    await turns(6);
+    assert.deepEqual(unhandled, []);
+    assert.deepEqual(
+      it.ended,
+      [1, 2].map((lease) => [3, lease, TAKEN]),
+    );
+    assert.deepEqual([transactions(it).length, it.keeper.counts.losses, it.keeper.connections], [asked, 2, 0]);
+    answer.goOn();
+    await threads.until('it is granted', () => it.grant !== undefined);
+    assert.equal(it.keysOf('a name').length, 1);
+    assert.deepEqual(told, ['connected', 'unreachable', 'reconnected']);
+  }),
+);
+
+test(
+  'requests for a name are granted in the order in which they were made, however their answers come',
+  watched(async (t, threads) => {
+    const it = create(t);
+    await it.keeper.check();
+    const granted = [];
+    const answers = [];
+    for (let index = 0; index < 4; index += 1) {
+      answers.push(keepBack(it));
+      it.keeper.lock(ticketOf({ isShared: true })).then(() => granted.push(index));
+      await threads.until('its key is there', answers[index].isAnswered);
+    }
+    const seen = [];
+    for (const index of [3, 1, 0]) {
+      answers[index].goOn();
+      await turns(6);
+      seen.push(granted.join());
+    }
+    assert.deepEqual(seen, ['', '', '0,1']);
+    answers.push(keepBack(it));
+    it.keeper.lock(ticketOf({ isShared: true })).then(() => granted.push(4));
+    await threads.until('its key is there', answers[4].isAnswered);
+    answers[4].goOn();
+    await turns(6);
+    assert.deepEqual(granted, [0, 1]);
+    answers[2].goOn();
+    await threads.until('all are granted', () => granted.length === 5);
+    assert.deepEqual(granted, [0, 1, 2, 3, 4]);
+  }),
+);
+
+test(
+  'a store that is closed beside a silent server ends its session after a second, and nothing is told of it',
+  watched(async (t) => {
+    const it = create(t);
+    const ticket = ask(it);
+    while (it.grant === undefined) await turns();
+    const { current } = it.keeper.connection;
+    const answer = deferred();
+    it.server.before = () => answer.promise;
+    it.keeper.release(ticket, false);
+    const { setTimeout } = clock;
+    const times = [];
+    t.mock.method(clock, 'setTimeout', (act, ms) => {
+      times.push(ms);
+      return setTimeout(act, 1);
+    });
+    await it.keeper.close();
+    assert.deepEqual([times, current.isOver, it.server.isClosed], [[1000], true, true]);
+    answer.reject(new Error('its connection was ended'));
+    await turns(6);
+    assert.deepEqual(told, ['connected']);
+  }),
+);
+
+test(
+  'the round trip of a health check does not count the time to connect',
+  watched(async (t, threads) => {
+    const it = create(t);
+    const granted = deferred();
+    const begun = clock.now();
+    it.server.before = (path) => (path === 'lease/grant' ? granted.promise : undefined);
+    const check = it.keeper.check();
+    await threads.until('some time goes by', () => clock.now() - begun > 300);
+    granted.resolve({ ID: '1', TTL: '600' });
+    const { roundTripMs } = await check;
+    assert.ok(roundTripMs < 250, `${roundTripMs} ms`);
+  }),
+);
