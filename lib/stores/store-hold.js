@@ -69,6 +69,8 @@ class StoreHold {
 
   unlock() {
     if (this.#number < 0) return this.#lost === null;
+    // As in `#note()`: it may have been lost.
+    if (this.onLost === null) this.noteIn(false);
     this.#note(this.#end());
     return this.#lost === null;
   }
