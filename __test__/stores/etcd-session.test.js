@@ -2,7 +2,11 @@
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
+const { binding } = require('../../lib/engine/thread.js');
+const clock = require('../../lib/load/clock.js');
 const { Session } = require('../../lib/stores/etcd/session.js');
+const { TAKEN, UNREACHABLE } = require('../../lib/stores/verbs.js');
+const { deferred, turns } = require('../helpers/names.js');
 const { pause, seen } = require('../helpers/stores.js');
 
 /** A session that has begun, whose server grants and renews leases; `of` replaces what else it asks for. */
@@ -127,4 +131,181 @@ test('a key that may be made still is deleted until it cannot be, another once',
   session.addStray('late', 'late', false);
   await seen(() => steps.length >= 4);
   assert.equal(steps.filter((step) => step === 'sure').length, 1);
+});
+
+/** A session whose clock is the test's: `pass(ms)` lets time go by, and it looks. `answer()` is that of a renewal; `it` has what it does. */
+async function timed(t, more = {}) {
+  const it = { asked: [], losses: [], renewals: 0, streams: 0, ended: 0, deleted: [], answer: () => ({ TTL: '600' }) };
+  let now = 1_000_000;
+  let look;
+  t.mock.method(binding, 'leaseTime', () => now);
+  t.mock.method(clock, 'setInterval', (act, ms) => {
+    it.every = ms;
+    look = act;
+    return { unref: () => look };
+  });
+  const { session } = await begun(t, {
+    async call(path, { ID }) {
+      it.asked.push([path, ID]);
+      return path === 'lease/keepalive' ? it.answer() : { ID: '1', TTL: '600' };
+    },
+    watch(onMessage, onEnd) {
+      it.streams += 1;
+      it.hear = onMessage;
+      it.endStream = onEnd;
+      setImmediate(onMessage, { created: true });
+      return () => (it.ended += 1);
+    },
+    onRenewed: () => (it.renewals += 1),
+    onEnd: (loss) => it.losses.push(loss),
+    onDeleted: (key) => it.deleted.push(key),
+    ...more,
+  });
+  it.pass = async (ms) => {
+    now += ms;
+    look();
+    await turns();
+  };
+  it.count = (verb) => it.asked.filter(([path]) => path === `lease/${verb}`).length;
+  return Object.assign(it, { session, now: () => now });
+}
+
+test('a lease is renewed when that is due, one call at a time, and again at the next look if it fails', async (t) => {
+  const it = await timed(t);
+  assert.equal(it.every, 50_000);
+  const begunAt = it.now();
+  // A second is the most that is given up.
+  assert.deepEqual([it.session.length, it.session.until, it.session.left], [600_000, begunAt + 599_000, 599_000]);
+  await it.pass(199_999);
+  assert.equal(it.count('keepalive'), 0);
+  const answer = deferred();
+  it.answer = () => answer.promise;
+  await it.pass(1);
+  const sentAt = it.now();
+  await it.pass(50_000);
+  const all = Promise.all([it.session.renew(), it.session.renew()]);
+  await turns();
+  assert.deepEqual([it.count('keepalive'), it.renewals], [1, 0]);
+  answer.resolve({ TTL: '600' });
+  await all;
+  assert.deepEqual([it.renewals, it.session.until], [1, sentAt + 599_000], 'it counts from before the call');
+  it.answer = () => {
+    throw new Error('not now');
+  };
+  await it.pass(149_999);
+  assert.equal(it.count('keepalive'), 1, 'due is what was asked for last');
+  for (const count of [2, 3]) {
+    await it.pass(1);
+    assert.equal(it.count('keepalive'), count);
+  }
+  it.answer = () => ({ TTL: '100' });
+  await it.pass(1);
+  // What is sure stays so.
+  assert.deepEqual([it.renewals, it.session.length, it.session.until], [2, 100_000, sentAt + 599_000]);
+  assert.deepEqual(it.losses, []);
+});
+
+test('a lease ends when its time is over, when etcd has ended it, and by an answer that is too late; each is said once', async (t) => {
+  for (const [act, loss] of [
+    [(it) => it.pass(599_000), UNREACHABLE],
+    [
+      async (it) => {
+        it.answer = () => ({});
+        await assert.rejects(it.session.renew(), { code: 'ERR_LOCK_STORE', message: 'etcd has ended the lease.' });
+      },
+      TAKEN,
+    ],
+    [
+      async (it) => {
+        it.answer = () => ({ TTL: '-1' });
+        await assert.rejects(it.session.renew(), { code: 'ERR_LOCK_STORE', message: 'etcd has ended the lease.' });
+      },
+      TAKEN,
+    ],
+    [
+      async (it) => {
+        const answer = deferred();
+        it.answer = () => answer.promise;
+        const renewed = it.session.renew();
+        t.mock.method(binding, 'leaseTime', () => it.now() + 599_000);
+        answer.resolve({ TTL: '600' });
+        await assert.rejects(renewed, { message: 'etcd has answered after the end of the lease.' });
+      },
+      UNREACHABLE,
+    ],
+  ]) {
+    const it = await timed(t);
+    await act(it);
+    assert.deepEqual([it.losses, it.session.isOver, it.ended, it.renewals], [[loss], true, 1, 0]);
+    assert.deepEqual(it.asked.at(-1), ['lease/revoke', '1']);
+    it.session.end(TAKEN);
+    assert.deepEqual([it.losses, it.count('revoke')], [[loss], 1]);
+    t.mock.restoreAll();
+  }
+});
+
+test('a session that is closed is not lost: its lease is revoked, and an answer that comes later says nothing', async (t) => {
+  const it = await timed(t);
+  const answer = deferred();
+  it.answer = () => answer.promise;
+  const renewed = it.session.renew();
+  await it.session.close();
+  assert.deepEqual([it.losses, it.ended, it.count('revoke'), it.session.isOver], [[], 1, 1, true]);
+  const { until } = it.session;
+  answer.resolve({ TTL: '6000' });
+  await renewed;
+  it.endStream(new Error('it ended'));
+  await turns();
+  assert.deepEqual([it.renewals, it.session.until, it.streams, it.losses], [0, until, 1, []]);
+});
+
+test('of what is watched the deletions are told', async (t) => {
+  const it = await timed(t);
+  const kv = (key) => ({ key: Buffer.from(key).toString('base64') });
+  const events = [
+    { type: 'DELETE', kv: kv('one') },
+    { type: 'PUT', kv: kv('two') },
+    { kv: kv('three') },
+    { type: 'DELETE', kv: kv('four') },
+  ];
+  it.hear({ events });
+  it.hear({});
+  assert.deepEqual(it.deleted, ['one', 'four']);
+});
+
+test('a stream that ends begins again, one at a time, and what was deleted meanwhile is looked for', {
+  timeout: 60_000,
+}, async (t) => {
+  const it = await timed(t);
+  let fails = 2;
+  it.answer = () => {
+    if (fails-- > 0) throw new Error('not now');
+    return { TTL: '600' };
+  };
+  it.endStream(new Error('it ended'));
+  it.endStream(new Error('it ended'));
+  await seen(() => it.renewals > 0);
+  await turns();
+  // The first two were ended, since no renewal came behind them.
+  assert.deepEqual([it.streams, it.ended, it.count('keepalive')], [4, 2, 3]);
+  it.endStream(new Error('it ended'));
+  await seen(() => it.renewals > 1);
+  assert.equal(it.streams, 5);
+});
+
+test('a watch that is not answered in time is the error of the beginning', { timeout: 60_000 }, async (t) => {
+  let revoked = 0;
+  const session = begun(t, {
+    settings: { lease: 600_000, renew: 200_000, connectTimeout: 40 },
+    call: async (path) => {
+      if (path === 'lease/revoke') revoked += 1;
+      return { ID: '1', TTL: '600' };
+    },
+    watch: () => () => {},
+  });
+  // The timer is no reason to wait for.
+  const kept = setInterval(() => {}, 1000);
+  t.after(() => clearInterval(kept));
+  await assert.rejects(session, { code: 'ERR_LOCK_STORE', message: 'etcd has not answered in time.' });
+  assert.equal(revoked, 1);
 });

@@ -112,6 +112,10 @@ test(
     assert.deepEqual([told.verb, JSON.parse(told.payload)], [CALL, { call: 'markConsistent', number }]);
     assert.equal(hold.abandoned, false);
     // Nobody awaits that, nor whether it fails.
+    assert.deepEqual(
+      Array.from(it.outer.waits, (wait) => wait.hasRef()),
+      [false],
+    );
     it.refuse(told, new Error('not now'));
     await turns();
     assert.equal(hold.unlock(), true);
@@ -282,9 +286,11 @@ test(
     const begun = clock.now();
     while (clock.now() - begun < 60);
     assert.equal((await second.promise).unlock(), true);
+    // One that may wait has no patience.
+    assert.equal(await it.outer.lockAsync('name', options, { timeout: 300, patience: 20 }).promise, null);
+    kindsOf(it);
     // Refused, or withdrawn by whoever asks: null.
     const third = it.outer.lockAsync('name', options, { timeout: 0, patience: 60_000 });
-    it.next();
     it.settle(it.next(), null);
     assert.equal(await third.promise, null);
     const fourth = it.outer.lockAsync('name', options, { timeout: Infinity });
@@ -304,6 +310,10 @@ test(
     it.next();
     const task = it.next();
     assert.deepEqual(JSON.parse(task.payload), { call: 'query', names: ['a', 'b'] });
+    assert.deepEqual(
+      Array.from(it.outer.waits, (wait) => wait.hasRef()),
+      [true],
+    );
     it.answer(task, { text: '[{"name":"a"}]' });
     assert.deepEqual(await query, [{ name: 'a' }]);
     // An answer is no hold.

@@ -314,6 +314,23 @@ test(
 );
 
 test(
+  'a home, and those that wait, are no more than there may be connections',
+  watched(async (t) => {
+    for (const [connections, opened] of [
+      [2, 1],
+      [3, 2],
+    ]) {
+      const it = create(t, { connections });
+      for (const name of ['a', 'b', 'c']) it.holders.set(`kept/${name}`, 99);
+      for (const name of ['a', 'b', 'c']) it.keeper.lock(ticketOf({ name }));
+      await turns(6);
+      assert.deepEqual([it.sessions.length - 2, it.keeper.connections], [opened, connections]);
+      t.mock.restoreAll();
+    }
+  }),
+);
+
+test(
   'one that is cancelled before there is a home, or while others release the name, asks for nothing',
   watched(async (t, threads) => {
     const it = create(t);
