@@ -40,8 +40,8 @@ function create(t, settings = {}) {
   it.refuse = (task, error) => it.settle(task, null, toText(error));
   it.outer = storeBackend(it.store).outer;
   /** Locks the name, with what is granted. */
-  it.lock = async (name = 'name', { fence = false, timeout = Infinity, ...grant } = {}) => {
-    const { promise } = it.outer.lockAsync(name, { mode: Exclusive, fence, ref: true }, { timeout });
+  it.lock = async (name = 'name', { isPart, ...grant } = {}) => {
+    const { promise } = it.outer.lockAsync(name, { mode: Exclusive, isPart, ref: true }, { timeout: Infinity });
     let task = it.next();
     if (task.verb === OPEN) task = it.next();
     it.answer(task, grant);
@@ -127,6 +127,19 @@ test(
     bare.abandon();
     assert.equal(bare.number, undefined);
     assert.equal(kindsOf(it)[0][0], ABANDON);
+  }),
+);
+
+test(
+  'a part of several leaves its mark by the end of the thread only once all are there',
+  watched(async (t) => {
+    const it = create(t);
+    for (const isIn of [false, true]) {
+      const hold = await it.lock('name', { isPart: true });
+      if (isIn) hold.noteIn(true);
+      hold.abandon();
+      assert.equal(kindsOf(it)[0][0], isIn ? ABANDON : RELEASE);
+    }
   }),
 );
 
@@ -416,7 +429,7 @@ test(
       return statuses.shift();
     });
     t.mock.method(binding, 'takeTold', () => 'null');
-    t.mock.method(binding, 'giveBackHeld', () => {});
+    const { mock: given } = t.mock.method(binding, 'giveBackHeld', () => {});
     const { GRANTED, REFUSED, TIMED_OUT } = binding;
     const lock = (timeout, of, seen = []) => {
       [asked, statuses, states] = [[], of, seen];
@@ -437,6 +450,7 @@ test(
       [CALL, 150],
       [LOCK, 0],
     ]);
+    assert.equal(given.callCount(), 3, 'its answers are no holds');
     assert.equal(lock(500, [TIMED_OUT]), null, 'its own time is over');
     assert.deepEqual(asked, [[CALL, 500]]);
     assert.throws(() => lock(501, [TIMED_OUT]), { code: 'ERR_LOCK_STORE', message: /not begun within 500 ms/ });

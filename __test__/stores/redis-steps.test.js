@@ -175,6 +175,82 @@ test('a step that takes the mark off is the last word of its client, as any othe
   assert.deepEqual([(await step(CLEAR, 'nobody')).isKnown, await server.ask('HLEN', TICKETS)].map(Number), [0, 1]);
 });
 
+test(
+  'only who has the lock sets the mark, or takes it off, by its release; whoever shared and is over leaves none',
+  options,
+  async (t) => {
+    const { step, server } = await serve(t);
+    const isMarked = async () => (await server.ask('HGET', NAME, 'mark')) !== null;
+    await step(ENQUEUE, 'holder');
+    for (const id of ['waiter', 'nobody']) {
+      if (id === 'waiter') await step(ENQUEUE, id);
+      const { isKnown } = await step(RELEASE, id, { mark: 'set' });
+      assert.deepEqual([isKnown, await isMarked()], [false, false], id);
+    }
+    assert.equal((await step(RELEASE, 'holder', { mark: 'set' })).isMarked, true);
+    assert.equal((await step(TRY, 'next')).isMarked, true);
+    await step(ENQUEUE, 'waiter');
+    for (const id of ['waiter', 'nobody']) {
+      await step(RELEASE, id, { mark: 'clear' });
+      assert.equal(await isMarked(), true, id);
+    }
+    await step(ENQUEUE, 'waiter');
+    await step(CLEAR, 'waiter');
+    assert.equal(await isMarked(), true, 'a step of who waits');
+    await step(RELEASE, 'waiter');
+    assert.equal((await step(RELEASE, 'next')).isMarked, true, 'it says nothing of it');
+    await step(ENQUEUE, 'another');
+    assert.equal((await step(RELEASE, 'another', { mark: 'clear' })).isMarked, false);
+    await step(ENQUEUE, 'shared', { shared: true, lease: 50 });
+    let alone;
+    do alone = await step(ENQUEUE, 'alone');
+    while (!alone.isGranted);
+    assert.equal(alone.isMarked, false);
+  },
+);
+
+test(
+  'who asks again keeps its place, its mode and its fence; a try of who waits takes its place away',
+  options,
+  async (t) => {
+    const { step, server } = await serve(t);
+    const { fence } = await step(ENQUEUE, 'holder');
+    await step(ENQUEUE, 'first');
+    await step(ENQUEUE, 'second');
+    for (const id of ['first', 'holder', 'holder']) await step(ENQUEUE, id, { shared: true });
+    assert.deepEqual((await server.ask('ZRANGE', LINE, '0', '-1')).map(String), ['holder', 'first', 'second']);
+    const again = await step(TRY, 'holder', { shared: true });
+    assert.deepEqual([again.isGranted, again.fence, again.soonest], [true, fence, 0]);
+    const tried = await step(TRY, 'first');
+    assert.deepEqual([tried.isKnown, tried.isGranted, tried.soonest], [false, false, 0]);
+    assert.deepEqual((await server.ask('ZRANGE', LINE, '0', '-1')).map(String), ['holder', 'second']);
+    assert.equal(readTicket(await server.ask('HGET', TICKETS, 'holder')).isShared, false);
+    assert.equal((await step(RENEW, 'nobody')).isKnown, false);
+    assert.equal((await server.ask('HKEYS', TICKETS)).length, 2);
+  },
+);
+
+test('a fence is larger than all before, though the clock was ahead, and has all its digits', options, async (t) => {
+  const { step, server } = await serve(t);
+  const [seconds] = await server.ask('TIME');
+  assert.ok((await step(TRY, 'first')).fence >= BigInt(seconds) * 1_000_000n, 'not below the clock');
+  await step(RELEASE, 'first');
+  for (const last of ['9007199254740993', '9999999999999998', '9999999999999999', '10000000000000000']) {
+    await server.ask('HSET', NAME, 'fence', last);
+    assert.equal((await step(TRY, 'next')).fence, BigInt(last) + 1n);
+    await step(RELEASE, 'next');
+  }
+  await server.ask('HSET', NAME, 'fence', '999');
+  assert.ok((await step(TRY, 'next')).fence >= BigInt(seconds) * 1_000_000n, 'a number of fewer digits');
+});
+
+test("a place in line of which nothing else is known is in nobody's way once others are over", options, async (t) => {
+  const { step, server } = await serve(t);
+  await server.ask('ZADD', LINE, '0', 'lost');
+  assert.equal((await step(ENQUEUE, 'first')).isGranted, true);
+  assert.deepEqual((await server.ask('ZRANGE', LINE, '0', '-1')).map(String), ['first']);
+});
+
 /** The script of a copy of the package that may share a server with this one while a program is deployed; null without its history. */
 function scriptOf(commit) {
   const { status, stdout } = spawnSync('git', ['show', `${commit}:lib/stores/redis/script.js`], {

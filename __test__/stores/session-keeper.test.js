@@ -16,6 +16,7 @@ const { deferred, turns } = require('../helpers/names.js');
 const { watched } = require('../helpers/threads.js');
 
 const SETTINGS = { namespace: 'kept', connections: 4, heartbeat: 60_000, connectTimeout: 5000 };
+const INTERRUPTED = new Error('The server has ended a wait.');
 const CLOSED = { code: 'ERR_LOCK_STORE', message: 'This store was closed.' };
 
 /**
@@ -49,7 +50,7 @@ function create(t, more = {}) {
       super.end(error, loss);
     }
     isAnswer = () => false;
-    isInterruption = () => false;
+    isInterruption = (error) => error === INTERRUPTED;
     refusalOf() {}
     async tryLock(key, isShared) {
       const answer = await asked('try', this, key, isShared);
@@ -60,8 +61,9 @@ function create(t, more = {}) {
     }
     async lock(key, isShared) {
       await asked('lock', this, key, isShared);
-      while (it.holders.has(key) && !this.isOver) await turns(1);
+      while (it.holders.has(key) && !this.isOver && !this.isCalledBack) await turns(1);
       if (this.isOver) throw this.ended();
+      if (this.isCalledBack) throw INTERRUPTED;
       it.holders.set(key, this.id);
     }
     async unlock(key, isShared) {
@@ -71,7 +73,9 @@ function create(t, more = {}) {
     async unlockAll(key) {
       await asked('unlockAll', this, key);
     }
-    async interrupt() {}
+    async interrupt(other) {
+      other.isCalledBack = true;
+    }
     async fence() {
       return (await asked('fence', this)) ?? 9n;
     }
@@ -327,6 +331,59 @@ test(
       assert.deepEqual([it.sessions.length - 2, it.keeper.connections], [opened, connections]);
       t.mock.restoreAll();
     }
+  }),
+);
+
+test(
+  'one that is cancelled while its try is under way does not wait then, and one that waits is called back',
+  watched(async (t, threads) => {
+    const it = create(t);
+    it.holders.set('kept/a', 99);
+    const answer = deferred();
+    it.on.try = () => answer.promise;
+    const early = ticketOf();
+    const lock = it.keeper.lock(early);
+    await threads.until('it is tried', () => it.log.includes('1 try kept/a false'));
+    early.isCancelled = true;
+    it.keeper.cancel(early);
+    answer.resolve(false);
+    assert.equal(await lock, null);
+    assert.equal(it.sessions.length, 2);
+    const late = ticketOf();
+    const waits = it.keeper.lock(late);
+    await threads.until('it blocks', () => it.log.includes('3 lock kept/a false'));
+    late.isCancelled = true;
+    it.keeper.cancel(late);
+    assert.equal(await waits, null);
+    assert.deepEqual([it.log.at(-1), it.keeper.counts.grants], ['3 unlockAll kept/a', 0]);
+  }),
+);
+
+test(
+  'a session that has waited serves the next once what it held is released, also where the release failed at first',
+  watched(async (t, threads) => {
+    const it = create(t, { connections: 2 });
+    for (const name of ['a', 'b', 'c']) it.holders.set(`kept/${name}`, 99);
+    const tickets = ['a', 'b', 'c'].map((name) => ticketOf({ name }));
+    const locks = tickets.map((ticket) => it.keeper.lock(ticket));
+    await threads.until('it blocks', () => it.log.includes('3 lock kept/a false'));
+    it.holders.delete('kept/a');
+    await locks[0];
+    it.keeper.release(tickets[0]);
+    await turns();
+    assert.ok(it.log.includes('3 lock kept/b false'), it.log.join());
+    it.holders.delete('kept/b');
+    await locks[1];
+    it.sessions[2].isAnswer = () => true;
+    it.on.unlock = () => {
+      throw INTERRUPTED;
+    };
+    it.keeper.release(tickets[1]);
+    await turns(6);
+    assert.deepEqual([it.log.slice(-2), it.sessions[2].isOver], [['3 unlockAll kept/b', '3 lock kept/c false'], false]);
+    it.holders.delete('kept/c');
+    await locks[2];
+    assert.equal(it.keeper.counts.losses, 0);
   }),
 );
 
