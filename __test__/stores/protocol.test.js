@@ -6,6 +6,9 @@ const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { LockManager } = require('../..');
 const EVERY_STORE = require('../helpers/every-store.js');
+const { MysqlKeeper } = require('../../lib/stores/mysql/keeper.js');
+const { PostgresKeeper } = require('../../lib/stores/postgres/keeper.js');
+const verbs = require('../../lib/stores/verbs.js');
 const { limit } = require('../helpers/limits.js');
 
 const NAME = 'the name';
@@ -94,5 +97,54 @@ for (const [kind, [make, isThere, start, settings, canShare]] of Object.entries(
     const lock = await manager.acquireAsync(NAME);
     assert.equal(await THEIRS[kind].isHeld(server), true);
     lock.unlock();
+  });
+}
+
+test('the numbers by which copies of one version understand each other stay as they are', () => {
+  assert.deepEqual(
+    { ...verbs },
+    {
+      PROTOCOL: 1,
+      OPEN: 0,
+      LOCK: 1,
+      CALL: 2,
+      TRY: 1,
+      FENCE: 2,
+      LOSSES: [null, 'unreachable', 'taken', 'closed', 'worker'],
+      UNREACHABLE: 1,
+      TAKEN: 2,
+    },
+  );
+});
+
+/** Returns the keys by which a keeper of sessions asks for names. */
+async function keysOf(Keeper, namespace, names) {
+  const keeper = new Keeper({ settings: { namespace, connections: 2, heartbeat: 1000 } }, 0);
+  let asked;
+  keeper.connection.current = {
+    id: 1,
+    holders: async (keys) => {
+      asked = keys;
+      return [{ key: keys[0], isShared: false, id: 7, pid: 8 }];
+    },
+  };
+  const [{ name, clientId, pid }] = await keeper.query({ names });
+  assert.deepEqual([name, clientId.split('-').at(-1), pid], [names[0], '7', 8]);
+  return asked;
+}
+
+for (const [Keeper, isKey, known] of [
+  [MysqlKeeper, (key) => /^sablock:[0-9a-f]{56}$/.test(key), USER_LOCK],
+  [PostgresKeeper, (key) => BigInt.asIntN(64, BigInt(key)) === BigInt(key), ADVISORY],
+]) {
+  test(`${Keeper.name}: names of any 16-bit units, in any namespace, have keys of their own that the server takes`, async () => {
+    assert.deepEqual(await keysOf(Keeper, 'sablock', [NAME]), [known]);
+    const names = ['', '1', 'a', 'A', 'a ', 'ab', 'b', '\0', '\ud800', '\udc00', '\ufffd', 'x'.repeat(10_000)];
+    const all = [];
+    for (const namespace of ['', 'a', 'A', '1', '\ud800', '\udc00', 'x'.repeat(1000)]) {
+      all.push(...(await keysOf(Keeper, namespace, names)));
+    }
+    assert.equal(new Set(all).size, 7 * names.length);
+    assert.ok(all.every(isKey));
   });
 }

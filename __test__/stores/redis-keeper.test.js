@@ -12,6 +12,7 @@ threads.parentPort = { postMessage() {} };
 const { binding } = require('../../lib/engine/thread.js');
 const clock = require('../../lib/load/clock.js');
 const { RedisKeeper } = require('../../lib/stores/redis/keeper.js');
+const { Place } = require('../../lib/stores/redis/place.js');
 const { CLEAR, ENQUEUE, RELEASE, RENEW, TRY } = require('../../lib/stores/redis/script.js');
 const { TAKEN } = require('../../lib/stores/verbs.js');
 const { createFolder } = require('../helpers/folder.js');
@@ -253,3 +254,28 @@ test(
     }
   }),
 );
+
+test('a request is called when its last time is over, and not at all once it is over', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] });
+  t.mock.method(clock, 'setTimeout', setTimeout);
+  t.mock.method(clock, 'clearTimeout', clearTimeout);
+  t.mock.method(clock, 'clearInterval', clearInterval);
+  const place = new Place('its id', [], true);
+  assert.deepEqual(
+    [place.isShared, place.isHeld, place.isOver, place.isMarked, place.lease],
+    [true, false, false, false, 0],
+  );
+  const called = [];
+  place.callIn(10, () => called.push('first'));
+  place.callIn(30, () => called.push('second'));
+  t.mock.timers.tick(20);
+  assert.deepEqual(called, []);
+  t.mock.timers.tick(10);
+  assert.deepEqual(called, ['second']);
+  place.callIn(10, () => called.push('third'));
+  place.renewal = setInterval(() => called.push('renewal'), 4);
+  t.mock.timers.tick(5);
+  place.end();
+  t.mock.timers.tick(50);
+  assert.deepEqual([called, place.isOver], [['second', 'renewal'], true]);
+});

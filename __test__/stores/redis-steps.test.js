@@ -244,6 +244,42 @@ test('a fence is larger than all before, though the clock was ahead, and has all
   assert.ok((await step(TRY, 'next')).fence >= BigInt(seconds) * 1_000_000n, 'a number of fewer digits');
 });
 
+test(
+  'whoever is let in by the step of another is told, with its fence and the mark, and nobody else',
+  options,
+  async (t) => {
+    const { step, server } = await serve(t);
+    const client = require('redis').createClient({ url: server.url });
+    await client.connect();
+    t.after(() => client.destroy());
+    const heard = [];
+    await client.subscribe('nobody', (message) => heard.push(message));
+    for (const id of ['holder', 'next', 'last']) await step(ENQUEUE, id);
+    for (const id of ['one', 'two']) await step(ENQUEUE, id, { shared: true });
+    await step(RELEASE, 'holder');
+    await step(RELEASE, 'next', { mark: 'set' });
+    await step(RELEASE, 'last');
+    const fences = [];
+    for (const id of ['one', 'two']) fences.push((await step(RENEW, id)).fence);
+    await step(RELEASE, 'one');
+    await step(RELEASE, 'two');
+    // The last one lets itself in, by what it sees is over.
+    await step(ENQUEUE, 'short', { lease: 30 });
+    await step(ENQUEUE, 'itself');
+    while (!(await step(RENEW, 'itself')).isGranted);
+    await client.ping();
+    const tickets = heard.map((message) => /^(\d{16}) ([01]) (.*)$/.exec(message).slice(1));
+    assert.deepEqual(
+      tickets.map(([, mark, id]) => `${mark} ${id}`),
+      ['0 next', '1 last', '1 one', '1 two'],
+    );
+    assert.deepEqual(
+      tickets.slice(2).map(([fence]) => BigInt(fence)),
+      fences,
+    );
+  },
+);
+
 test("a place in line of which nothing else is known is in nobody's way once others are over", options, async (t) => {
   const { step, server } = await serve(t);
   await server.ask('ZADD', LINE, '0', 'lost');

@@ -6,8 +6,16 @@ const threads = require('node:worker_threads');
 
 /** The messages that the lock worker would tell the thread that started it. */
 const told = [];
-threads.parentPort = { postMessage: ({ sablockStore }) => told.push(sablockStore.event) };
-const { noClient, notConnected } = require('../../lib/stores/errors.js');
+const messages = [];
+threads.parentPort = {
+  postMessage(message) {
+    messages.push(message);
+    told.push(message.sablockStore?.event);
+  },
+};
+const { fromText } = require('../../lib/engine/error-text.js');
+const { noClient, notConnected, storeError } = require('../../lib/stores/errors.js');
+const { Reach, warn } = require('../../lib/stores/events.js');
 const retry = require('../../lib/stores/retry.js');
 const { turns } = require('../helpers/names.js');
 const clock = require('../../lib/load/clock.js');
@@ -225,4 +233,39 @@ test('the errors of clients keep their words, and say which store and what to do
   }
   assert.match(noClient(['one']).message, /`npm install one`, or give/);
   assert.match(noClient(['one', 'two', 'three']).message, /`npm install one` \(or two, three\), or give/);
+});
+
+test('each change of how a store is reached is told once, with what is not so any more', () => {
+  const reach = new Reach({ kind: 'it', settings: { namespace: 'its own' } });
+  const tell = (act) => {
+    messages.length = 0;
+    act();
+    return messages.map(({ sablockStore: { error, ...rest } }) => {
+      assert.deepEqual([rest.store, rest.namespace], ['it', 'its own']);
+      return error === null ? rest.event : [rest.event, fromText(error)];
+    });
+  };
+  const cut = new Error('cut');
+  const [[event, { code, message, cause }], ...others] = tell(() => {
+    reach.down(cut);
+    reach.down(new Error('once more'));
+  });
+  assert.deepEqual([event, code, cause.message, others], ['unreachable', 'ERR_LOCK_STORE', 'cut', []]);
+  assert.equal(message, 'The connection to the store has ended.');
+  assert.deepEqual(
+    tell(() => [reach.up(), reach.up()]),
+    ['connected'],
+  );
+  const [[, own]] = tell(() => reach.down(storeError('refused')));
+  assert.equal(own.message, 'refused');
+  assert.deepEqual(
+    tell(() => [reach.up(), reach.pooler(), reach.up()]),
+    ['reconnected', 'pooler'],
+  );
+  // A connection that ended by itself.
+  const [[, bare]] = tell(() => reach.down());
+  assert.deepEqual([bare.message, bare.cause], ['The connection to the store has ended.', undefined]);
+  messages.length = 0;
+  warn('ITS_CODE', 'Its words.');
+  assert.deepEqual(messages, [{ sablockWarning: { code: 'ITS_CODE', message: 'Its words.' } }]);
 });
