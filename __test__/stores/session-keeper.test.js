@@ -470,6 +470,10 @@ test(
     assert.deepEqual([it.take(), isFlushed], [['1 query select 1'], false]);
     answer.resolve([]);
     await flush;
+    const silent = create(t, { connectTimeout: 40 });
+    await silent.keeper.check();
+    silent.on.query = () => new Promise(() => {});
+    await assert.rejects(silent.keeper.flush(), { code: 'ERR_LOCK_STORE', message: /not answered within 40 ms/ });
   }),
 );
 
