@@ -207,7 +207,13 @@ test('a lease is renewed when that is due, one call at a time, and again at the 
 
 test('a lease ends when its time is over, when etcd has ended it, and by an answer that is too late; each is said once', async (t) => {
   for (const [act, loss] of [
-    [(it) => it.pass(599_000), UNREACHABLE],
+    [
+      async (it) => {
+        await it.pass(599_000);
+        assert.equal(it.count('keepalive'), 0, 'nothing is asked for then');
+      },
+      UNREACHABLE,
+    ],
     [
       async (it) => {
         it.answer = () => ({});
@@ -288,9 +294,16 @@ test('a stream that ends begins again, one at a time, and what was deleted meanw
   await turns();
   // The first two were ended, since no renewal came behind them.
   assert.deepEqual([it.streams, it.ended, it.count('keepalive')], [4, 2, 3]);
+  // One that ends while the renewal behind it is under way begins anew, too.
+  const answer = deferred();
+  it.answer = () => answer.promise;
   it.endStream(new Error('it ended'));
-  await seen(() => it.renewals > 1);
+  await seen(() => it.count('keepalive') === 4);
+  it.endStream(new Error('it ended'));
   assert.equal(it.streams, 5);
+  answer.resolve({ TTL: '600' });
+  await seen(() => it.renewals > 2);
+  assert.equal(it.streams, 6);
 });
 
 test('a watch that is not answered in time is the error of the beginning', { timeout: 60_000 }, async (t) => {
