@@ -1,4 +1,4 @@
-// What a keeper asks etcd for, and makes of its answers.
+// The questions of a keeper to etcd, and its use of the answers.
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
@@ -89,7 +89,7 @@ test(
   'the mark of a name stands while one holds it alone, and goes with a release that is well; who shares leaves it',
   watched(async (t) => {
     const it = create(t);
-    /** How it is held and given back, whether it finds a mark, and whether one is there when it holds, and behind it. */
+    /** The way it is held and given back, whether it finds a mark, and whether one is there when it holds, and behind it. */
     for (const [ticket, wasMarked, isAbandoned, isWell, held, behind] of [
       [{}, false, false, false, true, false],
       [{}, false, true, false, true, true],
@@ -251,7 +251,7 @@ test(
   }),
 );
 
-/** What a call fails with, and whether the store counts as unreachable then. */
+/** The failures of a call, and whether the store counts as unreachable then. */
 const FAILURES = [
   ['no answer in time', storeError('late'), 4, true],
   ['no quorum', storeError('no leader'), 14, true],

@@ -171,7 +171,7 @@ test(
   }),
 );
 
-/** What happens while a grant waits for the renewal of its lease, and what comes of it. */
+/** Events while a grant waits for the renewal of its lease, and what comes of each. */
 const MEANWHILE = {
   'is withdrawn is granted nothing': (it, ticket) => {
     ticket.isCancelled = true;

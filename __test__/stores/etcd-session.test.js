@@ -200,7 +200,7 @@ test('a lease is renewed when that is due, one call at a time, and again at the 
   }
   it.answer = () => ({ TTL: '100' });
   await it.pass(1);
-  // What is sure stays so.
+  // The time that is sure stays so.
   assert.deepEqual([it.renewals, it.session.length, it.session.until], [2, 100_000, sentAt + 599_000]);
   assert.deepEqual(it.losses, []);
 });

@@ -111,7 +111,7 @@ test(
     const told = it.next();
     assert.deepEqual([told.verb, JSON.parse(told.payload)], [CALL, { call: 'markConsistent', number }]);
     assert.equal(hold.abandoned, false);
-    // Nobody awaits that, nor whether it fails.
+    // It is not awaited, nor whether it fails.
     assert.deepEqual(
       Array.from(it.outer.waits, (wait) => wait.hasRef()),
       [false],

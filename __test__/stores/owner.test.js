@@ -1,4 +1,4 @@
-// Which lock worker serves a thread. The binding, and the start of one, are the test.
+// The choice of the lock worker that serves a thread. The binding, and the start of one, are the test.
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');

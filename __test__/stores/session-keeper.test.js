@@ -169,7 +169,7 @@ test(
   }),
 );
 
-/** What a session begins with that fails, by the number of the session, and what the error says. */
+/** The sessions whose beginning fails, by number, and what the error says. */
 const BEGINNINGS = {
   'the home': [1, /^It failed: not today\.$/],
   'the other': [2, /^It failed: not today\.$/],
