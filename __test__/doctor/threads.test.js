@@ -56,6 +56,21 @@ order(
     [0, 'nested', 1, 0],
   ],
 );
+test(
+  'a lock that is blocked for with a timeout, in vain, does not come after what is held meanwhile',
+  ENDS,
+  watched((_, threads) =>
+    withDoctor(QUIET, async (doctor) => {
+      const mutexes = namedMutexes(2);
+      const worker = startSteps(threads, mutexes);
+      await mutexes[1].lockAsync();
+      await worker.call('nestedTimed', 0, 1, 20);
+      mutexes[1].unlock();
+      await worker.call('nested', 1, 0);
+      assert.deepEqual(cyclesOf(doctor), []);
+    }),
+  ),
+);
 order(
   'four locks in a circle over two threads are a cycle',
   ['abcd'],

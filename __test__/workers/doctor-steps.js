@@ -26,9 +26,9 @@ const steps = {
   nothing() {},
   nested: holdsFirst,
   /** With a timeout, as what the order of two locks does not depend on. */
-  nestedTimed(first, second) {
+  nestedTimed(first, second, ms = 1000) {
     mutexes[first].lock();
-    if (mutexes[second].lock(1000)) mutexes[second].unlock();
+    if (mutexes[second].lock(ms)) mutexes[second].unlock();
     mutexes[first].unlock();
   },
   nestedTry(first, second) {
