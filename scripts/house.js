@@ -43,7 +43,7 @@ const LINES = {
   'src/agents': 315,
   'src/clients': 2072,
   'src/desk': 356,
-  'src/doctor': 2813,
+  'src/doctor': 2815,
   'src/engine': 5754,
   'src/files': 3331,
   'src/node': 4016,
@@ -56,7 +56,7 @@ const LINES = {
   'lib/load': 271,
   'lib/named': 2256,
   'lib/primitives': 3478,
-  'lib/stores': 4301,
+  'lib/stores': 4303,
 };
 
 /** A comment that begins with neither a noun nor a verb. */
