@@ -6,11 +6,12 @@ mod common;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use common::{ACQUIRED, Ending, PROMPT, World, count_wakes, pending};
 use sablock::agents::Agent;
 use sablock::clients::condition::{ConditionFailure, ConditionLock};
-use sablock::engine::{EventLoop, Failure, Hold, HoldOwner, Limit, Outcome, Request, Settled};
+use sablock::engine::{EventLoop, Failure, Hold, HoldOwner, Limit, Outcome, ReplyError, Request, Settled};
 use sablock::primitives::futex::FUTEX;
 use sablock::primitives::mutex::MUTEX;
 
@@ -103,6 +104,56 @@ fn a_thread_whose_end_has_begun_when_it_locks_again_at_once_leaves_mutex_and_not
 }
 
 #[test]
+fn a_thread_whose_end_has_begun_when_it_locks_again_leaves_the_report_of_another_end_to_the_next() {
+    let world = &World::new(false);
+    let [ending, doomed, next] = &[0, 1, 2].map(|thread| world.agent(thread));
+    world.lock(ending, Limit::Once);
+    thread::scope(|scope| {
+        let (place, limit) = (world.other(0), Limit::after(PROMPT));
+        let wait = move || world.condition_lock().wait(&world.engine, ending, place, limit, &mut Ending);
+        let waiter = scope.spawn(wait);
+        world.until_notifiable(1);
+        world.lock(doomed, Limit::Once);
+        world.engine.thread_ended(doomed.id);
+        assert_eq!(world.notify(), 1);
+        let outcome = waiter.join().unwrap();
+        assert!(matches!(outcome, Err(ConditionFailure::NotLocked(Failure::Interrupted))), "{outcome:?}");
+        assert_eq!(world.lock(next, Limit::Once), Outcome::granted(Some(doomed.id)));
+    });
+}
+
+#[test]
+fn a_wait_that_is_interrupted_before_its_notification_does_not_lock_again() {
+    let world = &World::with_slices(false);
+    let me = world.agent(0);
+    world.lock(&me, Limit::Once);
+    let mut pauses = 0;
+    let outcome = world.wait(&me, &mut || {
+        pauses += 1;
+        pauses > 1
+    });
+    assert!(matches!(outcome, Err(ConditionFailure::NotLocked(Failure::Interrupted))), "{outcome:?}");
+    assert_eq!((world.value(), world.engine.waiting(world.other(0))), (0, 0));
+}
+
+#[test]
+fn a_wait_whose_time_is_over_was_not_notified_and_takes_the_mutex_however_long_that_takes() {
+    let world = &World::new(false);
+    let [me, other] = &[0, 1].map(|thread| world.agent(thread));
+    world.lock(me, Limit::Once);
+    thread::scope(|scope| {
+        let (place, limit) = (world.other(0), Limit::after(Duration::from_millis(5)));
+        let wait = move || world.condition_lock().wait(&world.engine, me, place, limit, &mut || true);
+        let waiter = scope.spawn(wait);
+        world.lock(other, Limit::after(PROMPT));
+        world.until_queued(1);
+        world.unlock(other);
+        assert!(matches!(waiter.join().unwrap(), Ok((false, Outcome::Granted { .. }))));
+    });
+    world.unlock(me);
+}
+
+#[test]
 fn a_notification_that_its_code_never_knew_of_passes_on() {
     let world = World::new(false);
     let (mut ending, mut next) = (world.event_loop(), world.event_loop());
@@ -160,6 +211,16 @@ fn a_wait_without_the_mutex_takes_no_notification() {
     let me = world.agent(0);
     assert!(matches!(world.wait(&me, &mut || true), Err(ConditionFailure::NotHeld)));
     assert_eq!((world.engine.waiting(world.other(0)), world.notify()), (0, 0));
+    let mut waits = world.event_loop();
+    let mut wait_async = || world.condition_lock().wait_async(&mut waits, world.other(0), Limit::Endless);
+    assert!(matches!(wait_async(), Err(ReplyError::NotHeld)));
+    assert_eq!((world.engine.waiting(world.other(0)), world.notify()), (0, 0));
+    // With a mutex that was overwritten neither.
+    world.words[0].store(3, Ordering::SeqCst);
+    assert!(matches!(wait_async(), Err(ReplyError::Corrupt)));
+    assert!(matches!(world.wait(&me, &mut || true), Err(ConditionFailure::Corrupt)));
+    assert_eq!((world.engine.waiting(world.other(0)), world.notify()), (0, 0));
+    assert_eq!((waits.pending(), waits.next_settled()), (0, None));
 }
 
 #[test]

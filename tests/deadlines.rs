@@ -191,14 +191,16 @@ fn names_that_were_asked_for_together_go_back_at_the_deadline_of_the_next() {
     };
     ask(&mut holder, last, Limit::Endless);
     let (held, _) = ask(&mut late, first, Limit::Endless);
+    let (free, _) = ask(&mut late, 99, Limit::Endless);
     let (_, reply) = ask(&mut late, last, Limit::after(PROMPT));
-    let beside = late.held_by([(held, Some(70_001))].into_iter(), &[]);
+    let beside = late.held_by([(held, Some(70_001)), (free, None)].into_iter(), &[]);
     late.expires_with(pending(reply), beside);
     ask(&mut next, first, Limit::Endless);
     assert_eq!(next.next_settled(), None);
     world.clock.expire(&world.engine);
     let report = Outcome::granted(Some(70_001));
     assert_eq!(next.next_settled().map(|settled| settled.outcome), Some(Ok(report)), "its report goes with it");
+    assert_eq!(ask(&mut holder, 99, Limit::Once).1, Reply::Now(GRANTED), "each of them");
     // A name that its loop gives back when it comes is no more its own.
     late.give_back_name(held, None);
     assert_eq!(late.next_settled().map(|settled| settled.outcome), Some(Ok(Outcome::TimedOut)));

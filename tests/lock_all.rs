@@ -355,6 +355,38 @@ fn what_was_acquired_a_moment_ago_is_taken_back_with_what_was_not_reported() {
     assert_eq!(set.reports().collect::<Vec<_>>(), [(1, dead.id)]);
 }
 
+#[test]
+fn what_ended_inside_is_reported_with_the_set_of_a_loop_or_passes_on_with_what_goes_back() {
+    for is_late in [false, true] {
+        let (world, row) = (World::new(false), Row::new());
+        let [me, dead, dies] = [0, 1, 2].map(|thread| world.agent(thread));
+        let mut waits = event_loop(&world, &me);
+        for index in [0, 1] {
+            lock(&world, &dead, &row, index);
+        }
+        lock(&world, &dies, &row, 2);
+        world.engine.thread_ended(dead.id);
+        let reply = waits.lock_all(&mut row.set(&[2, 1, 0]), Limit::after(PROMPT));
+        let Ok(Reply::Pending { token, .. }) = reply else { panic!("{reply:?}") };
+        let reports = waits.look_at_set(Some(token), |set| set.reports().collect::<Vec<_>>());
+        assert_eq!(reports, Some(vec![(2, dead.id), (1, dead.id)]));
+        if is_late {
+            world.clock.expire(&world.engine);
+            assert_eq!(row.owners(), [dead.id, dead.id, dies.id, 0], "all as it was, though its loop has not turned");
+            let mut next = row.set(&[0, 1]);
+            assert_eq!(next.lock(&world.engine, &dies, Limit::Once, &mut || true).unwrap(), GRANTED);
+            assert_eq!(next.reports().collect::<Vec<_>>(), [(0, dead.id), (1, dead.id)]);
+            continue;
+        }
+        world.engine.thread_ended(dies.id);
+        let granted = waits.next_settled().map(|settled| settled.outcome);
+        assert_eq!(granted, Some(Ok(Outcome::granted(Some(dies.id)))));
+        assert!(matches!(waits.go_on(), Some(Ok(Reply::Now(GRANTED)))));
+        let reports = waits.look_at_set(None, |set| set.reports().collect::<Vec<_>>());
+        assert_eq!(reports, Some(vec![(2, dead.id), (1, dead.id), (0, dies.id)]));
+    }
+}
+
 /// A set that has a shared hold, and waits for a mutex; another follows.
 struct Sharing<'w> {
     world: &'w World,

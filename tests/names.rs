@@ -37,7 +37,11 @@ impl World {
     }
 
     fn event_loop(&self) -> ClientLoop<'static> {
-        ClientLoop::with_clients(&self.base.engine, self.base.agent(0), Clients::new(self.names))
+        self.event_loop_of(0)
+    }
+
+    fn event_loop_of(&self, thread: u32) -> ClientLoop<'static> {
+        ClientLoop::with_clients(&self.base.engine, self.base.agent(thread), Clients::new(self.names))
     }
 }
 
@@ -50,7 +54,11 @@ impl Deref for World {
 }
 
 fn name(text: &str) -> Name {
-    Name::new(0, &text.encode_utf16().collect::<Vec<_>>())
+    Name::new(0, &name_units(text))
+}
+
+fn name_units(text: &str) -> Vec<u16> {
+    text.encode_utf16().collect()
 }
 
 fn ask(waits: &mut ClientLoop<'_>, text: &str, mode: Mode, limit: Limit) -> (RequestHandle, Reply) {
@@ -208,6 +216,54 @@ fn whoever_loses_a_name_is_told_and_can_release_nothing_of_the_thief() {
     assert!(thief.release_name(stolen.number).unwrap());
     assert_eq!(granted(&mut waiting), Some((pending.1, None)));
     assert!(!waiting.is_name_abandoned(pending.0));
+}
+
+#[test]
+fn thefts_are_told_in_their_order_and_who_lost_a_name_cannot_go_in_with_it() {
+    let world = &World::new();
+    let [mut victim, mut thief] = [0; 2].map(|_| world.event_loop());
+    let texts = ["b", "a", "c"];
+    let held = texts.map(|text| take(&mut victim, text, Exclusive));
+    let last = victim.request(held[2]).unwrap();
+    assert!(victim.note_in(last, true));
+    for text in texts {
+        thief.steal_name(name(text)).unwrap();
+    }
+    assert!(!victim.note_in(last, true), "it is the thief's");
+    assert_eq!(victim.next_settled(), None);
+    assert_eq!([(); 4].map(|()| victim.next_stolen()), [Some(held[0]), Some(held[1]), Some(held[2]), None]);
+}
+
+#[test]
+fn each_view_says_whose_a_name_is_in_which_space_and_for_how_long() {
+    let world = &World::new();
+    let [mut first, mut second, mut third] = [7, 8, 9].map(|thread| world.event_loop_of(thread));
+    let here = |waits: &mut ClientLoop<'static>, text, is_part, limit| {
+        waits.request_name(Name::new(5, &name_units(text)), Exclusive, is_part, limit).unwrap().0
+    };
+    let held = here(&mut first, "held", false, Limit::Endless);
+    let part = here(&mut second, "part", true, Limit::Endless);
+    here(&mut third, "held", false, Limit::Endless);
+    let since = Instant::now();
+    while since.elapsed() < Duration::from_millis(2) {
+        thread::yield_now();
+    }
+    let views = world.names.query(5);
+    let seen = |view: NameView| (String::from_utf16(view.name).unwrap(), view.thread, view.held.is_some());
+    let expected = [("held".into(), 7, true), ("part".into(), 8, false), ("held".into(), 9, false)];
+    assert_eq!(
+        views.iter().map(seen).collect::<Vec<_>>(),
+        expected,
+        "a part of several is awaited until all are there"
+    );
+    assert!(views.iter().next().unwrap().held >= Some(Duration::from_millis(2)));
+
+    let queued = world.names.queued();
+    let seen = queued.iter().map(|queued| (queued.space, queued.holders[0].thread, queued.waiters[0].thread));
+    assert_eq!(seen.collect::<Vec<_>>(), [(5, 7, 9)]);
+    let of = |request: &RequestHandle| world.names.name_of(request.place.byte_offset).map(Vec::from);
+    assert_eq!([of(&held), of(&part)], ["held", "part"].map(|text| Some(name_units(text))));
+    assert_eq!(world.names.name_of(usize::MAX), None);
 }
 
 #[test]

@@ -143,6 +143,27 @@ mod tests {
     }
 
     #[test]
+    fn whichever_of_those_on_one_os_thread_is_blocked_is_found() {
+        let agents = Agents::new(70_000);
+        let all: Vec<_> = (0..8).map(|_| agents.add_on(0, 1).unwrap()).collect();
+        let blockage = Blockage { address: 8, byte_offset: 8, endless: true, serial: 1 };
+        for blocked in &all {
+            blocked.set_blockage(Some(blockage));
+            for agent in &all {
+                assert_eq!(agents.blockage(agent.id).map(|(other, _)| other.id), Some(blocked.id));
+            }
+            blocked.set_blockage(None);
+        }
+        // If several are, its own wait comes first.
+        for agent in &all {
+            agent.set_blockage(Some(blockage));
+        }
+        for agent in &all {
+            assert_eq!(agents.blockage(agent.id).map(|(own, _)| own.id), Some(agent.id));
+        }
+    }
+
+    #[test]
     fn those_who_live_are_found_by_their_threads() {
         let agents = Agents::new(70_000);
         let [one, two, ended] = [3, 4, 5].map(|thread| agents.add(thread).unwrap());

@@ -216,4 +216,16 @@ mod tests {
             assert!((2 * len..=2_048).contains(&room), "room for {room}, of which {len} are used");
         }
     }
+
+    #[test]
+    fn a_name_of_which_either_word_says_something_is_not_forgotten() {
+        let engine = engine();
+        let names = Names::new(&engine);
+        for index in [0, 1] {
+            let entry = names.enter(Name::new(0, &[index as u16]));
+            entry.words[index].store(1, Ordering::Relaxed);
+            names.leave(entry);
+            assert_eq!(names.known(), index + 1);
+        }
+    }
 }

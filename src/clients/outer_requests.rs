@@ -237,3 +237,6 @@ impl OuterRequests {
         holds.into_iter().for_each(|(_, held)| held.end());
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

@@ -179,3 +179,59 @@ fn whoever_awaits_that_nothing_is_left_waits_until_it_is_so() {
     assert_eq!(here.next_settled().map(|settled| settled.token), Some(token));
     here.end();
 }
+
+#[test]
+fn a_thread_that_gave_up_blocks_while_something_is_left_and_no_longer() {
+    let (scratch, here) = (Scratch::new(), event_loop());
+    let request = OuterRequest::new(here.engine(), here.agent(), InFile::of(&name(&scratch, 97), LockMode::Exclusive));
+    if !cfg!(feature = "long-slices") {
+        let left = InFile::leave_blocking(&request, &mut || false);
+        assert!(matches!(left, Err(Failure::Interrupted)), "{left:?}");
+    }
+    request.note_left();
+    assert!(InFile::leave_blocking(&request, &mut || panic!("it waits")).is_ok());
+    here.end();
+}
+
+#[test]
+fn the_end_inside_that_a_lock_of_a_file_was_to_report_is_reported_once_whether_or_not_its_code_knew() {
+    for is_known in [false, true] {
+        let (scratch, mut here) = (Scratch::new(), event_loop());
+        let name = name(&scratch, 97);
+        drop(lock(&name));
+        if is_known {
+            let number = here.hold_file(lock(&name));
+            here.remove_held(number).unwrap().give_back(true);
+        } else {
+            // Granted to a loop whose code did not take it.
+            ask(&mut here, &name, Limit::Endless, None);
+            next(&mut here);
+            here.refuse();
+        }
+        let number = here.hold_file(lock(&name));
+        let Some(Held::File(held)) = here.remove_held(number) else { panic!("it holds nothing") };
+        let mut hold = held.take().expect("it is held");
+        assert!(hold.is_abandoned(), "until it is repaired");
+        hold.mark_consistent();
+        hold.release();
+        assert!(!lock(&name).is_abandoned());
+        here.end();
+    }
+}
+
+#[test]
+fn a_directory_that_cannot_be_read_is_told_with_its_path_and_its_error_and_one_that_is_not_there_is_empty() {
+    let scratch = Scratch::new();
+    let kind = FileHolders(Arc::new(Directory::open(Some(scratch.path())).unwrap()));
+    let told = |error| match kind.take_in(0, Arc::new(Err(error))) {
+        (None, Told::Holders(told)) => told,
+        _ => panic!("of another kind"),
+    };
+    assert!(told(io::ErrorKind::NotFound.into()).is_ok());
+    for raw in [None, Some(13)] {
+        let error = raw.map_or(io::ErrorKind::PermissionDenied.into(), io::Error::from_raw_os_error);
+        let Err(FileFailure::System { verb, path, error }) = told(error) else { panic!("no failure") };
+        assert_eq!((verb, &*path, error.raw_os_error()), ("read", kind.0.path(), raw));
+        assert!(raw.is_some() || error.kind() == io::ErrorKind::PermissionDenied);
+    }
+}
