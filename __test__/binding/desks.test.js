@@ -79,13 +79,16 @@ test('a desk is due until it is served, and ended for good', () => {
 });
 
 test('the main desk is due once, and asked for by whoever has none', () => {
+  const own = served();
   const desk = binding.mainDesk();
+  assert.notEqual(desk, own, 'one that was opened for others');
   assert.equal(binding.mainDesk(), desk);
   assert.equal(binding.deskState(desk), 0);
   assert.deepEqual([binding.nextDueDesk(), binding.nextDueDesk()], [desk, NOTHING]);
   binding.serveDesk(desk);
   assert.deepEqual([binding.deskState(desk), binding.mainDesk()], [1, desk]);
   over(desk);
+  over(own);
 });
 
 test(
@@ -260,6 +263,14 @@ test('a lease is what its lock lasts by: it grows, ends, and its loss is told wi
   assert.equal(named(binding.lookAtHeld(number)), 'LOST', 'its time is over, and nobody has said so');
   assert.equal(binding.extendLease(past, now + 60_000), false);
   release(number);
+  while (taskOf(desk) !== null);
+  const late = ask(desk);
+  const ended = binding.beginLease(now + 60_000);
+  binding.endLease(desk, ended, 0);
+  assert.equal(binding.answerTask(desk, late, { ...GRANT, lease: ended }), true);
+  assert.deepEqual(news(), ['GRANTED', late]);
+  assert.equal(named(binding.lookAtHeld(late)), 'LOST', 'its lease had ended when it was granted');
+  release(late);
   while (taskOf(desk) !== null);
   over(desk);
 });

@@ -90,6 +90,39 @@ test(
   }),
 );
 
+/** All threads of the process stand still. */
+const isStopped = (pid) =>
+  fs.readdirSync(`/proc/${pid}/task`).every((thread) => {
+    const stat = fs.readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8');
+    return stat.slice(stat.lastIndexOf(')') + 2).startsWith('T');
+  });
+
+test(
+  'whoever is next is before one who tries, and not before one who takes what is available',
+  { skip: process.platform !== 'linux' && 'only Linux shows that a process is stopped' },
+  watched(async (t, threads) => {
+    const { peer, number } = await opened(t);
+    assert.equal(tryLock(number, 'next', { mode: Shared }), 'GRANTED');
+    const own = record('Number');
+    await peer.do((here) => {
+      here.next = here.manager.acquireAsync('next');
+    });
+    await threads.until('it is next', () => {
+      const status = tryLock(number, 'next', { mode: Shared });
+      if (status === 'GRANTED') release(record('Number'));
+      return status === 'TIMED_OUT';
+    });
+    peer.kill('SIGSTOP');
+    await threads.until('it is stopped', () => isStopped(peer.pid));
+    assert.equal(release(own), 'RELEASED');
+    assert.equal(tryLock(number, 'next'), 'TIMED_OUT');
+    assert.equal(tryLock(number, 'next', { ifAvailable: true }), 'GRANTED');
+    assert.equal(release(record('Number')), 'RELEASED');
+    peer.kill('SIGCONT');
+    await peer.do((here) => here.next.then((lock) => lock.unlock()));
+  }),
+);
+
 test(
   'when the time of one is over, the hold of another that is beside it goes back',
   watched(async (t) => {

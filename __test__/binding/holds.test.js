@@ -3,7 +3,9 @@
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { setImmediate: nextTurn } = require('node:timers/promises');
+const { threadId } = require('node:worker_threads');
 const { binding } = require('../../lib/engine/thread.js');
+const { BYTES } = require('../helpers/memory.js');
 const { collector } = require('../helpers/collect.js');
 const { needs } = require('../helpers/runtime.js');
 const { asks, isIdle, listen, named, newWords, ownerOf, record, settled, testRows } = require('../helpers/seam.js');
@@ -214,6 +216,28 @@ test('to block for what one holds oneself is a deadlock of one step', () => {
   }
 });
 
+test(
+  'the kinds of a circle are in the order of its steps',
+  watched(async (_t, threads) => {
+    const there = threads.start('seam');
+    const [mutex, once] = [newWords(), newWords()];
+    const places = { [Ask.Mutex]: new Int32Array(mutex.buffer, 0, 1), [Ask.Once]: once };
+    assert.equal(named(binding.tryAcquire(places[Ask.Mutex], Ask.Mutex, 1, 0)), 'GRANTED');
+    assert.equal(named(await there.call('acquire', once, Ask.Once, 0, 1, 0)), 'GRANTED');
+    const blocked = there.call('acquire', places[Ask.Mutex], Ask.Mutex, Infinity, 1, 0);
+    await threads.until('it waits', () => binding.inspect(places[Ask.Mutex], Ask.Mutex).waiters.length === 1);
+    assert.equal(named(binding.acquire(once, Ask.Once, Infinity, 1, 0)), 'DEADLOCK');
+    const steps = [0, 1].map((step) => [record('Cycle', 2 * step), record('Cycle', 2 * step + 1)]);
+    assert.deepEqual(steps, [
+      [threadId, once.byteOffset],
+      [there.threadId, 0],
+    ]);
+    assert.deepEqual(binding.cycleKinds(), ['Once', 'Mutex']);
+    assert.equal(named(binding.release(places[Ask.Mutex], Ask.Mutex, 1, 0)), 'RELEASED');
+    assert.equal(named(await blocked), 'GRANTED');
+  }),
+);
+
 const unlockGuard = (word, era) => binding.release(word, Ask.MutexGuarded, 1, 0, era);
 const endGuard = (word, era) => binding.endGuard(word, Ask.MutexGuarded, era);
 const downgradeGuard = (words, era) => binding.change(words, Ask.WriteGuarded, Change.Downgrade, 0, 0, era);
@@ -321,6 +345,22 @@ test(
   }),
 );
 
+test('who waits for an element is shown at its place in the buffer', () => {
+  const start = 4 * BYTES;
+  for (const [Type, value] of [
+    [Int32Array, 0],
+    [BigInt64Array, 0n],
+  ]) {
+    const array = new Type(new SharedArrayBuffer(8 * BYTES), start, 4);
+    assert.equal(named(binding.waitAsync(array, 3, value, Infinity)), 'PENDING');
+    assert.deepEqual(
+      binding.inspectAll().map(({ byteOffset, inspection }) => [byteOffset, inspection.waiters.length]),
+      [[start + 3 * Type.BYTES_PER_ELEMENT, 1]],
+    );
+    assert.equal(binding.cancel(record('Token')), true);
+  }
+});
+
 test(
   'who waits for a condition holds again, notified or not',
   watched(async (_t, threads) => {
@@ -328,6 +368,10 @@ test(
     const [condition, word] = [newWords(), newWords()];
     assert.equal(named(binding.waitUnlocked(condition, word, Ask.Mutex, 5, 0)), 'NOT_OWNER');
     assert.equal(named(binding.waitUnlockedAsync(condition, word, Ask.Mutex, 5, 0)), 'NOT_OWNER');
+    for (const verb of ['waitUnlocked', 'waitUnlockedAsync']) {
+      assert.equal(named(binding[verb](condition, word, Ask.MutexGuarded, 5, 60)), 'NOT_OWNER', verb);
+      assert.deepEqual([record('HasAway'), whereIs(word, 60)], [0, ['HERE', 0]], `${verb}: nothing was lent`);
+    }
     for (const value of [-1, 0x5a5a5a5a]) {
       const spoiled = newWords().fill(value);
       assert.equal(named(binding.waitUnlocked(condition, spoiled, Ask.Mutex, 5, 0)), 'CORRUPT');

@@ -160,6 +160,22 @@ test(
   }),
 );
 
+test(
+  'who steals a name of an ended thread is told of that, as whoever asks for it is',
+  watched(async (_t, threads) => {
+    const there = threads.start('seam');
+    assert.equal(named(await there.call('acquireName', space, 'stolen', Exclusive, Infinity, false)), 'GRANTED');
+    await there.terminate();
+    await there.exited;
+    assert.equal(named(binding.stealName(space, 'stolen')), 'GRANTED_ABANDONED');
+    assert.equal(record('EndedThread'), there.threadId);
+    assert.equal(release(record('Number')), 'RELEASED');
+    assert.equal(request('stolen')[0], 'GRANTED', 'it is told once');
+    assert.equal(named(binding.markConsistent(record('Number'))), 'RELEASED');
+    assert.equal(release(record('Number')), 'RELEASED');
+  }),
+);
+
 test('to block for a name of one’s own is a deadlock, whose step has its name', () => {
   const [, number] = request('naïve \ud800');
   assert.equal(named(binding.acquireName(space, 'naïve \ud800', Exclusive, Infinity, false)), 'DEADLOCK');
@@ -210,6 +226,34 @@ test('fences of names grow', () => {
   const fences = [binding.nextFence(), binding.nextFence()];
   assert.ok(fences[0] >= Date.now() * 1000 - 1e9 && fences[1] > fences[0]);
 });
+
+test(
+  'of several words, each that was waited for is told with its holder, and for how many milliseconds',
+  watched(async (_t, threads) => {
+    const there = threads.start('seam');
+    const lists = [newWords(), newWords(), newWords()];
+    const asks = [Ask.Mutex, Ask.Mutex, Ask.Mutex];
+    const [first, , last] = lists;
+    for (const words of [first, last]) await there.call('acquire', words, Ask.Mutex, 0, 1, 0);
+    // This thread blocks for one after the other, each for a while.
+    const pause = newWords();
+    const freed = there.run([
+      ['wait', pause, 0, 0, 60],
+      ['release', first, Ask.Mutex, 1, 0],
+      ['wait', pause, 0, 0, 60],
+      ['release', last, Ask.Mutex, 1, 0],
+    ]);
+    assert.equal(named(binding.lockAll(lists, asks, Infinity)), 'GRANTED');
+    await freed;
+    const { indices, waits } = binding.foundAll();
+    assert.deepEqual(indices, [0, 1, 2]);
+    assert.ok(waits.length > 0);
+    assert.equal(waits.at(-1).index, 2);
+    for (const { ownerThreadId } of waits) assert.equal(ownerThreadId, there.threadId);
+    assert.ok(waits.at(-1).waitedMs >= 30 && waits.at(-1).waitedMs < 60_000, `${waits.at(-1).waitedMs} ms`);
+    for (const words of lists) assert.equal(named(binding.release(words, Ask.Mutex, 1, 0)), 'RELEASED');
+  }),
+);
 
 test('several words are had all or none, in one order whoever asks', async () => {
   const [a, b, c] = [newWords(), newWords(), newWords()];

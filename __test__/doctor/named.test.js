@@ -3,6 +3,7 @@
 const assert = require('node:assert/strict');
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
+const fs = require('node:fs');
 const path = require('node:path');
 const { test } = require('node:test');
 const { about, namedMutexes, sleep, withDoctor } = require('../helpers/doctor.js');
@@ -16,8 +17,7 @@ const { binding } = require('../../lib/engine/thread.js');
 const HOLDER = path.join(__dirname, '..', 'programs', 'holds-name.js');
 
 /** A name of a directory, which that program holds. */
-async function heldElsewhere(t, name = names(1)[0]) {
-  const directory = createFolder(t);
+async function heldElsewhere(t, name = names(1)[0], directory = createFolder(t)) {
   const holder = spawn(process.execPath, [HOLDER, directory, name], { stdio: ['pipe', 'pipe', 'inherit'] });
   t.after(() => holder.kill('SIGKILL'));
   await once(holder.stdout, 'data');
@@ -357,6 +357,25 @@ for (const [form, lock] of [
     }),
   );
 }
+
+test(
+  'who has a name in another process is found in a directory that was moved',
+  watched(async (t) => {
+    const folder = createFolder(t);
+    const [before, directory] = ['before', 'after'].map((name) => path.join(folder, name));
+    await new LockManager({ directory: before }).request('moved', () => {});
+    fs.renameSync(before, directory);
+    const { name, holder } = await heldElsewhere(t, undefined, directory);
+    await withDoctor({ ...QUIET, stuckMs: 60 }, async (doctor) => {
+      const waits = new LockManager({ directory }).request(name, () => {});
+      const stuck = () => about(doctor.report().stuck, { name });
+      while (stuck().length === 0) await sleep(5);
+      assert.equal(stuck()[0].outside?.pid, holder.pid);
+      holder.stdin.end();
+      await waits;
+    });
+  }),
+);
 
 test(
   'a name of the machine that a thread of the process holds without the doctor is stuck once, and held by that thread',

@@ -64,6 +64,37 @@ test(
 );
 
 test(
+  'query(), and the error of a wait, show the thread of another process that holds a name, and for how many milliseconds',
+  watched(async (t) => {
+    const { manager, peers } = await startPeers(t, 1);
+    const threadId = await peers[0].do(async (here) => {
+      const { Worker } = here.require('node:worker_threads');
+      const [sablock, directory] = [here.require.resolve('../..'), here.directory];
+      const code = `
+        const { LockManager } = require(${JSON.stringify(sablock)});
+        new LockManager({ directory: ${JSON.stringify(directory)} }).acquireAsync('a').then((lock) => {
+          globalThis.kept = lock;
+          require('node:worker_threads').parentPort.postMessage('held');
+          setInterval(() => {}, 1000);
+        });`;
+      here.worker = new Worker(code, { eval: true });
+      await new Promise((resolve) => here.worker.once('message', resolve));
+      return here.worker.threadId;
+    });
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    const [{ threadId: shown, clientId, heldMs }] = (await manager.query()).held;
+    assert.deepEqual([shown, clientId], [threadId, `node-${peers[0].pid}-${threadId}`]);
+    assert.ok(heldMs >= 50 && heldMs < 40_000, `${heldMs} ms`);
+    await assert.rejects(manager.acquireAsync('a', { timeout: 1 }), (error) => {
+      const [, ms] = /(\d+) ms/.exec(error.message.split('held now')[1] ?? '') ?? [];
+      assert.match(error.message, new RegExp(`process ${peers[0].pid}\\b.*\\bthread ${threadId}\\b`, 's'));
+      if (ms !== undefined) assert.ok(Number(ms) >= 50, error.message);
+      return true;
+    });
+  }),
+);
+
+test(
   'query() shows the locks and the waits of this process in their order, and then what other processes hold',
   watched(async (t) => {
     const { manager, peers } = await startPeers(t, 1);
