@@ -164,6 +164,65 @@ mod system {
             unsafe { libc::kill(libc::getpid(), signal) };
         }
     }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        /// What comes with a signal that this process has sent.
+        #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+        fn sent_by(sender: u32) -> libc::siginfo_t {
+            // SAFETY: numbers only, of which zeros are some; the sender's stands behind four of 32 bits.
+            unsafe {
+                let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+                info.as_mut_ptr().cast::<u32>().add(4).write(sender);
+                info.assume_init()
+            }
+        }
+
+        #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+        #[test]
+        fn the_forwarder_repeats_a_signal_once_and_soon_after_it_came_from_somebody_else() {
+            const OTHER: u32 = 7;
+            const FORWARDS: u32 = 8;
+            let [signal, another] = [watched(libc::SIGINT), watched(libc::SIGTERM)];
+            let is_repeated = |watched: &WatchedSignal, sender| super::is_repeated(watched, &sent_by(sender));
+            FORWARDER.store(0, Ordering::Relaxed);
+            assert!(!is_repeated(&signal, 0) && !is_repeated(&signal, 0), "nobody forwards");
+            signal.came_at.store(0, Ordering::Relaxed);
+            FORWARDER.store(FORWARDS, Ordering::Relaxed);
+            assert!(!is_repeated(&signal, FORWARDS), "it is the first");
+            assert!(!is_repeated(&signal, FORWARDS), "one that was forwarded is no reason to leave out the next");
+            for _ in 0..2 {
+                assert!(!is_repeated(&signal, OTHER), "anybody may send it again");
+            }
+            assert!(!is_repeated(&another, FORWARDS), "that was another signal");
+            assert!(is_repeated(&signal, FORWARDS));
+            assert!(!is_repeated(&signal, FORWARDS), "it was repeated already");
+            signal.came_at.store(moment() - FORWARDED_WITHIN, Ordering::Relaxed);
+            assert!(!is_repeated(&signal, FORWARDS), "so late it is one of its own");
+            signal.came_at.store(moment(), Ordering::Relaxed);
+            assert!(is_repeated(&signal, FORWARDS));
+            FORWARDER.store(0, Ordering::Relaxed);
+        }
+
+        #[test]
+        fn a_handler_returns_if_it_is_a_function_that_stays_after_its_first_call() {
+            // SAFETY: numbers only, of which zeros are some.
+            let action = |handler, flags| unsafe {
+                let mut action = MaybeUninit::<libc::sigaction>::zeroed().assume_init();
+                (action.sa_sigaction, action.sa_flags) = (handler, flags);
+                action
+            };
+            let function = handle as *const () as usize;
+            assert_eq!(returning(&action(function, libc::SA_RESTART)), Some(function));
+            assert_eq!(returning(&action(function, libc::SA_SIGINFO)), Some(function));
+            assert_eq!(returning(&action(function, libc::SA_RESETHAND)), None);
+            for none in [libc::SIG_DFL, libc::SIG_IGN] {
+                assert_eq!(returning(&action(none, 0)), None);
+            }
+        }
+    }
 }
 
 #[cfg(windows)]

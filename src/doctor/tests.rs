@@ -1,6 +1,7 @@
 //! Reports: the order of each list, and the words.
 
 mod stuck;
+mod told;
 
 use std::time::{Duration, Instant};
 
