@@ -216,3 +216,26 @@ impl PendingSets {
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::ptr::NonNull;
+
+    use super::*;
+    use crate::engine::HoldOwner;
+    use crate::primitives::mutex::MUTEX;
+    use crate::sync::AtomicU32;
+
+    #[test]
+    fn all_that_a_waiting_set_has_goes_back_with_it_and_nothing_that_it_has_not() {
+        let words: [AtomicU32; 3] = Default::default();
+        // SAFETY: aligned atomics, of which only the addresses are used.
+        let places = [0, 1, 2].map(|index| unsafe { Place::new(NonNull::from(&words[index]), 4 * index) });
+        let mutex: &'static dyn Primitive = &MUTEX;
+        let mut set = LockSet::new(places.map(|place| (mutex, place, Hold::exclusive(HoldOwner::Guard))));
+        set.granted(None);
+        set.granted(None);
+        let waiting = WaitingSet::new(70_000, set);
+        assert_eq!(places.map(|place| waiting.gives_back(place.address())), [true, true, false]);
+    }
+}
