@@ -1,6 +1,7 @@
 //! Helpers of the tests of this module.
 #![cfg_attr(not(target_os = "linux"), allow(unused, reason = "some of these tests are for Linux only"))]
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -47,7 +48,13 @@ impl Scratch {
 }
 
 impl Drop for Scratch {
+    /// A waiter's thread that ends at this moment may make its file once more.
     fn drop(&mut self) {
-        fs::remove_dir_all(&self.0).unwrap();
+        let until = Instant::now() + Duration::from_secs(10);
+        while let Err(error) = fs::remove_dir_all(&self.0) {
+            let is_again = error.kind() == ErrorKind::DirectoryNotEmpty && Instant::now() < until;
+            assert!(is_again, "{error}");
+            thread::sleep(Duration::from_millis(1));
+        }
     }
 }

@@ -37,7 +37,8 @@ fn an_end_that_looks_like_the_last_is_reported_to_the_next_who_holds_it_alone() 
 #[cfg(unix)]
 #[test]
 fn whatever_becomes_of_a_hold_whose_file_was_removed_the_record_is_left_to_the_next_holder() {
-    let acts: [(&str, fn(FileHold)); 4] = [
+    type Act = fn(FileHold);
+    let acts: [(&str, Act); 4] = [
         ("it ends", FileHold::end),
         ("it goes back", FileHold::give_back),
         ("it is released", |hold| assert!(matches!(hold.release(), Released::Removed))),
