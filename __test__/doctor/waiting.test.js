@@ -399,3 +399,45 @@ for (const [how, endOf] of Object.entries(ENDS_OF_WAIT)) {
     );
   }
 }
+
+test(
+  'a name of any characters is in the report as it is',
+  watched(() =>
+    withDoctor({}, async (doctor) => {
+      const name = 'quote " backslash \\ line \n first \u0001 last \u001f end \u2028';
+      const mutex = new Mutex(new SharedArrayBuffer(4), 0, { name });
+      mutex.tryLock();
+      const wait = mutex.lockAsync();
+      assert.deepEqual(
+        doctor.report().waiting.map(({ lock }) => lock.name),
+        [name],
+      );
+      mutex.unlock();
+      await wait;
+      mutex.unlock();
+    }),
+  ),
+);
+
+test(
+  'contention counts the waits of each place, and their milliseconds together and at most',
+  watched(() =>
+    withDoctor({}, async (doctor) => {
+      const mutex = new Mutex(new SharedArrayBuffer(4), 0, { name: 'contended twice' });
+      for (let round = 0; round < 2; round += 1) {
+        // Asked for by the same frames each time.
+        await sleep(1);
+        mutex.tryLock();
+        const wait = mutex.lockAsync();
+        await sleep(40);
+        mutex.unlock();
+        await wait;
+        mutex.unlock();
+      }
+      const [{ waits, totalMs, maxMs, waiters }] = about(doctor.report().contention, mutex);
+      assert.deepEqual([waits, waiters.map((waiter) => waiter.waits)], [2, [2]]);
+      assert.ok(totalMs >= 70 && maxMs >= 35 && maxMs < totalMs, `${totalMs} ms, ${maxMs} ms`);
+      assert.equal(waiters[0].totalMs, totalMs);
+    }),
+  ),
+);
