@@ -41,9 +41,9 @@ const BELOW = {
 const LINES = {
   src: 563,
   'src/agents': 315,
-  'src/clients': 2072,
+  'src/clients': 2076,
   'src/desk': 356,
-  'src/doctor': 2815,
+  'src/doctor': 2753,
   'src/engine': 5754,
   'src/files': 3331,
   'src/node': 4016,
@@ -129,7 +129,7 @@ function* arrowsOfJs(file) {
 }
 
 /** The unit tests in a Rust file. */
-const UNIT_TESTS = /^#\[cfg\((?:all\()?test\b.*\]\n(?:#.*\n)*mod \w+ \{\n[\s\S]*?^\}\n?/gm;
+const UNIT_TESTS = /^( *)#\[cfg\((?:all\()?test\b.*\]\n(?: *#.*\n)* *mod \w+ \{\n[\s\S]*?^\1\}\n?/gm;
 
 /** The code of a Rust file, without comments, strings, and the tests in it. In a block `mod x { }` `super` is the file itself. */
 function codeOf(file) {

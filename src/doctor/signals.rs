@@ -169,7 +169,7 @@ mod system {
     mod tests {
         use super::*;
 
-        /// What comes with a signal that this process has sent.
+        /// As it comes with a signal that this process has sent.
         #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
         fn sent_by(sender: u32) -> libc::siginfo_t {
             // SAFETY: numbers only, of which zeros are some; the sender's stands behind four of 32 bits.
