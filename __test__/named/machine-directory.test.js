@@ -2,12 +2,13 @@
 
 const assert = require('node:assert/strict');
 const { spawnSync } = require('node:child_process');
+const { unsubscribe } = require('node:diagnostics_channel');
 const fs = require('node:fs');
 const path = require('node:path');
 const { test } = require('node:test');
 const { LockManager } = require('../..');
 const { createFolder } = require('../helpers/folder.js');
-const { warningsOf } = require('../helpers/messages.js');
+const { subscribe, warningsOf } = require('../helpers/messages.js');
 const { startPeers } = require('../helpers/peers.js');
 const { needs } = require('../helpers/runtime.js');
 const { hold, turns } = require('../helpers/names.js');
@@ -198,18 +199,28 @@ test(
   watched(async (t) => {
     const { directory, manager } = await startPeers(t, 0);
     const record = path.join(directory, 'v1-a.info');
-    for (const spoil of [
-      () => fs.truncateSync(record, 0),
-      () => fs.truncateSync(record, 40),
-      () => fs.writeFileSync(record, 'pid 1234\n'),
-      () => fs.appendFileSync(record, 'x'),
+    warningsOf(t, 'SABLOCK_ABANDONED');
+    const told = [];
+    const note = ({ name, ownerThreadId }) => told.push([name, ownerThreadId]);
+    subscribe('sablock:abandoned', note);
+    t.after(() => unsubscribe('sablock:abandoned', note));
+    // Nobody ended with an empty one: its holder could not write it.
+    const [nobody, somebody] = [[], [['a', -1]]];
+    for (const [spoil, expected] of [
+      [() => fs.truncateSync(record, 0), nobody],
+      [() => fs.truncateSync(record, 40), somebody],
+      [() => fs.writeFileSync(record, 'pid 1234\n'), somebody],
+      [() => fs.appendFileSync(record, 'x'), somebody],
     ]) {
       await manager.request('a', () => {});
       spoil();
       assert.equal(await manager.request('a', ({ abandoned }) => abandoned), true);
+      // Once, though it is not known whose end it was.
+      assert.deepEqual(told.splice(0), expected);
       await manager.request('a', (lock) => lock.markConsistent());
       assert.equal(await manager.request('a', ({ abandoned }) => abandoned), false);
     }
+    assert.deepEqual(told, []);
   }),
 );
 
