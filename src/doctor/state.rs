@@ -64,6 +64,7 @@ pub struct Knowledge {
     pub(crate) stuck: Vec<Stuck>,
     /// The names that are stuck now.
     pub(crate) stuck_names: FxHashSet<(u32, Box<[u16]>)>,
+    /// The names that threads of this process hold, as they were seen last.
     pub(super) names_held_here: FxHashSet<(u32, String)>,
     pub(super) watched_outside: FxHashMap<LockId, Watched<Option<Outside>>>,
     /// The locks that threads kept in mind when they ended.
