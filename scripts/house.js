@@ -43,7 +43,7 @@ const LINES = {
   'src/agents': 315,
   'src/clients': 2076,
   'src/desk': 356,
-  'src/doctor': 2754,
+  'src/doctor': 2756,
   'src/engine': 5754,
   'src/files': 3331,
   'src/node': 4016,

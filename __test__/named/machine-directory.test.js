@@ -204,7 +204,7 @@ test(
     const note = ({ name, ownerThreadId }) => told.push([name, ownerThreadId]);
     subscribe('sablock:abandoned', note);
     t.after(() => unsubscribe('sablock:abandoned', note));
-    // Nobody ended with an empty one: its holder could not write it.
+    // With an empty one nobody has ended: its holder could not write it.
     const [nobody, somebody] = [[], [['a', -1]]];
     for (const [spoil, expected] of [
       [() => fs.truncateSync(record, 0), nobody],
