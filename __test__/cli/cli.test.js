@@ -670,6 +670,37 @@ for (const [what, damage] of Object.entries(DAMAGE)) {
   }
 }
 
+/** Put where a file of a name is expected. Whoever reads a pipe that nobody writes reads for ever. */
+const NO_FILES = {
+  'a pipe': (file) => spawnSync('mkfifo', [file]),
+  'a folder': (file) => fs.mkdirSync(file),
+  'a link': (file) => {
+    fs.writeFileSync(`${file}.target`, '');
+    fs.symlinkSync(`${file}.target`, file);
+  },
+};
+
+for (const [what, put] of Object.entries(NO_FILES)) {
+  test(`${what} in the place of a record is nobody's, and in that of a lock keeps no other name from being cleaned`, {
+    ...SETTINGS,
+    skip: process.platform === 'win32',
+  }, async () => {
+    const directory = newDirectory();
+    for (const name of ['a', 'z']) sablock('run', name, '--directory', directory, 'true');
+    put(path.join(directory, 'v1-record.info'));
+    put(path.join(directory, 'v1-lock.lock'));
+    assert.equal(sablock('locks', directory).status, 0);
+    assert.deepEqual(JSON.parse(sablock('locks', directory, '--json').stdout), []);
+    assert.deepEqual(await new LockManager({ directory }).query(), { held: [], pending: [] });
+    ageAll(directory);
+    const { stdout, stderr, status } = sablock('clean', directory, '--marks');
+    assert.deepEqual([stdout, status], ['2 removed\n', 1]);
+    assert.match(stderr, /Cannot lock the named lock 'lock' in /);
+    const left = fs.readdirSync(directory).filter((file) => !file.endsWith('.target'));
+    assert.deepEqual(left.sort(), ['v1-lock.lock', 'v1-record.info']);
+  });
+}
+
 /** Writes a record that was changed, with the checksum that belongs to it. */
 const rewrite = (file, change) => {
   const record = change(fs.readFileSync(file).subarray(0, -8));

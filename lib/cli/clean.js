@@ -56,12 +56,20 @@ module.exports = async (args) => {
   try {
     const { manager, directory } = openLocks(directories[0]);
     let count = 0;
+    let failure;
     for (const { stem, name, isClean } of readNames(directory)) {
       // One that is not clean says something: that goes only when it is asked for. Whoever shares a lock touches `.lock` only.
       const isWanted = (isClean || takesMarks) && PARTS.every((part) => isOld(stem + part));
-      if (isWanted) count += Number(await (name === undefined ? cleanUnnamed : clean)(manager, stem, takesMarks, name));
+      if (!isWanted) continue;
+      try {
+        count += Number(await (name === undefined ? cleanUnnamed : clean)(manager, stem, takesMarks, name));
+      } catch (error) {
+        // What somebody else has put there keeps no other name.
+        failure ??= error;
+      }
     }
     print(`${count} removed\n`);
+    if (failure !== undefined) fail(failure.message, 1);
   } catch (error) {
     fail(error.message, 1);
   }

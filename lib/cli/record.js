@@ -58,15 +58,25 @@ function decode(record, stem) {
   };
 }
 
-/** The same, of a mark if it is not whole, which is what the next holder sees; undefined if it cannot be read. */
+/** What is longer is no record, as in `files/directory.rs`. */
+const LARGEST = 64 << 10;
+/** A pipe that somebody has put there would keep its reader for ever, and a link may lead anywhere. Windows has neither. */
+const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants;
+
+/** The same, of a mark if it is not whole, which is what the next holder sees; undefined if it cannot be read, or is no file. */
 function readRecord(stem) {
-  const file = `${stem}.info`;
+  let file;
   try {
+    file = fs.openSync(`${stem}.info`, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    const stats = fs.fstatSync(file);
+    if (!stats.isFile()) return undefined;
+    const known = stats.size > LARGEST ? undefined : decode(fs.readFileSync(file), stem);
     const unknown = { isClean: false, isHeld: false, isMarked: true, pid: null, threadId: null };
-    const { mtimeMs } = fs.statSync(file);
-    return decode(fs.readFileSync(file), stem) ?? { stem, name: nameOf(stem), ...unknown, sinceMs: mtimeMs };
+    return known ?? { stem, name: nameOf(stem), ...unknown, sinceMs: stats.mtimeMs };
   } catch {
     return undefined;
+  } finally {
+    if (file !== undefined) fs.closeSync(file);
   }
 }
 
