@@ -64,7 +64,7 @@ module.exports = async (args) => {
       try {
         count += Number(await (name === undefined ? cleanUnnamed : clean)(manager, stem, takesMarks, name));
       } catch (error) {
-        // What somebody else has put there keeps no other name.
+        // A file that somebody else has put there keeps no other name.
         failure ??= error;
       }
     }

@@ -58,7 +58,7 @@ function decode(record, stem) {
   };
 }
 
-/** What is longer is no record, as in `files/directory.rs`. */
+/** Longer files are no records, as in `files/directory.rs`. */
 const LARGEST = 64 << 10;
 /** A pipe that somebody has put there would keep its reader for ever, and a link may lead anywhere. Windows has neither. */
 const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants;
