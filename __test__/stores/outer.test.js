@@ -39,6 +39,11 @@ function create(t, settings = {}) {
   it.answer = (task, grant = {}) => it.settle(task, { ...GRANT, ...grant });
   it.refuse = (task, error) => it.settle(task, null, toText(error));
   it.outer = storeBackend(it.store).outer;
+  t.after(() => {
+    for (const hold of it.outer.holds) hold.unlock();
+    // Abandoned ones are left, as their thread would have ended.
+    for (const holds of [it.outer.holds, thread.stores.holds]) holds.clear();
+  });
   /** Locks the name, with what is granted. */
   it.lock = async (name = 'name', { isPart, ...grant } = {}) => {
     const { promise } = it.outer.lockAsync(name, { mode: Exclusive, isPart, ref: true }, { timeout: Infinity });

@@ -74,11 +74,18 @@ function serve(t) {
     return it.isTaken(number);
   });
   const service = new Service(DESK);
+  const numbers = new Set();
   it.take = async (...more) => {
     tasks.push(...more);
     service.drain();
+    for (const { number } of more) numbers.add(number);
     await turns();
   };
+  t.after(async () => {
+    await it.take(...[...numbers].map((number) => ({ kind: RELEASE, number })));
+    for (const { closing } of it.keepers) closing.resolve();
+    await turns();
+  });
   return it;
 }
 
