@@ -44,7 +44,7 @@ const LINES = {
   'src/clients': 2076,
   'src/desk': 356,
   'src/doctor': 2756,
-  'src/engine': 5754,
+  'src/engine': 5758,
   'src/files': 3331,
   'src/node': 4016,
   'src/primitives': 1516,

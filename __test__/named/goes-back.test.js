@@ -215,9 +215,39 @@ for (const scope of ['process', 'machine']) {
       await second.do(ask, options, ['a', 'z']);
       await pendingFor(threads, 'z', 1, manager);
       await second.terminate();
-      const { abandoned } = await manager.acquireAsync('a');
-      other.unlock();
-      assert.deepEqual({ abandoned, told }, { abandoned: true, told: [`a: ${ended}`] });
+      const lock = await manager.acquireAsync('a');
+      assert.deepEqual([lock.abandoned, told], [true, [`a: ${ended}`]]);
+      lock.markConsistent();
+      for (const each of [lock, other]) each.unlock();
     }),
   );
+}
+
+for (const scope of ['process', 'machine']) {
+  for (const names of [['a'], ['a', 'z']]) {
+    test(
+      `an end inside that a thread has reported, which ends then with ${names.join(' and ')}, is reported once: ${scope}`,
+      needs('prompt ends'),
+      watched(async (t, threads) => {
+        const told = endsOf(t);
+        const options = scope === 'machine' ? { directory: createFolder(t) } : {};
+        const share = async (here, options, names) => {
+          const seen = [];
+          here.require('node:diagnostics_channel').subscribe('sablock:abandoned', ({ name }) => seen.push(name));
+          here.held = await new here.sablock.LockManager(options).acquireAsync(names, { mode: 'shared' });
+          return seen;
+        };
+        const [first, second] = await startActors(threads, 2);
+        await first.do(async (here, options) => {
+          here.held = await new here.sablock.LockManager(options).acquireAsync('a');
+        }, options);
+        await first.terminate();
+        assert.deepEqual(await second.do(share, options, names), ['a']);
+        await second.terminate();
+        const lock = await new LockManager(options).acquireAsync('a', { mode: 'shared' });
+        assert.deepEqual([lock.abandoned, told], [true, []]);
+        lock.unlock();
+      }),
+    );
+  }
 }

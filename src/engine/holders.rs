@@ -17,7 +17,7 @@ pub(crate) struct Holder {
     pub(crate) since: Instant,
     /// Whether its code is in; else it has what the engine has to give, and waits for more.
     pub(crate) is_in: bool,
-    /// The agent whose thread ended inside, which its code has to report once it is in.
+    /// The agent whose thread ended inside, which its code has to report once it is in; until then.
     pub(crate) report: Option<AgentId>,
 }
 

@@ -14,7 +14,8 @@ impl Section<'_> {
     /// Somebody holds it now, and has to report that ended agent.
     pub(super) fn note_holder(&mut self, agent: AgentId, hold: Hold, report: Option<AgentId>) {
         if let Hold::Listed(hold) = hold {
-            let holder = Holder { agent, hold, since: sync::now(), is_in: !hold.is_part, report };
+            let (is_in, report) = if hold.is_part { (false, report) } else { (true, None) };
+            let holder = Holder { agent, hold, since: sync::now(), is_in, report };
             self.contents.holders.entry(self.place.address()).or_default().push(holder);
         }
     }
@@ -109,6 +110,9 @@ impl Engine {
         let mut contents = self.contents(Space::Listed, place.address());
         let Some(holder) = contents.holder(place.address(), agent, hold) else { return false };
         holder.is_in = is_in;
+        if is_in {
+            holder.report = None;
+        }
         holder.since = sync::now();
         true
     }
