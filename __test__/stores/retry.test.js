@@ -73,6 +73,20 @@ test('between two tries it pauses longer each time, up to two seconds', async (t
   assert.deepEqual(paused, [50, 100, 200, 400, 800, 1600, 2000, 2000]);
 });
 
+test('a loop of tries that is left is over before anything else comes', async () => {
+  let isOver = false;
+  let seen;
+  for await (const _ of pauses()) {
+    queueMicrotask(() => {
+      seen = isOver;
+    });
+    break;
+  }
+  isOver = true;
+  await turns();
+  assert.equal(seen, true);
+});
+
 test('those who can wait share one try, after a pause that grows with each in vain and is short again once it was reached', async (t) => {
   const paused = [];
   t.mock.method(clock, 'setTimeout', (resolve, ms) => {

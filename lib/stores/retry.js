@@ -24,12 +24,18 @@ const pause = (ms) => new Promise((resolve) => clock.setTimeout(resolve, ms));
 /** The pause after one that was in vain. */
 const longer = (ms) => Math.min(2 * ms, LONGEST_PAUSE);
 
-/** The pauses between tries to reach a store. */
-exports.pauses = async function* () {
-  for (let wait = FIRST_PAUSE; ; wait = longer(wait)) {
-    yield;
-    await pause(wait);
-  }
+/**
+ * The pauses between tries to reach a store, the first none. Not a generator: a loop over one awaits its end when it is left, and
+ * whatever comes until then would find the loop neither at work nor over.
+ */
+exports.pauses = () => {
+  let wait = 0;
+  const next = async () => {
+    if (wait > 0) await pause(wait);
+    wait = wait > 0 ? longer(wait) : FIRST_PAUSE;
+    return { done: false };
+  };
+  return { [Symbol.asyncIterator]: () => ({ next }) };
 };
 
 exports.asStoreError = (store, error) =>

@@ -126,11 +126,7 @@ class Session {
     if (this.#isRenewingSoon) return;
     this.#isRenewingSoon = true;
     for await (const _ of pauses()) {
-      if (this.isOver || !(this.#isDue || this.#strays.size > 0)) {
-        // At once: a call that comes before the loop has ended must begin anew.
-        this.#isRenewingSoon = false;
-        return;
-      }
+      if (this.isOver || !(this.#isDue || this.#strays.size > 0)) break;
       this.#isDue = false;
       try {
         await this.renew();
@@ -141,6 +137,7 @@ class Session {
         this.#isDue = true;
       }
     }
+    this.#isRenewingSoon = false;
   }
 
   /** Resolves once deletions are reported from now on. Begins again by itself. */
@@ -175,15 +172,12 @@ class Session {
         await this.#watch();
         // Finds keys that were deleted meanwhile.
         await this.renew();
-        if (this.#isWatched) {
-          // As in `renewSoon`.
-          this.#isWatchingAgain = false;
-          return;
-        }
+        if (this.#isWatched) break;
       } catch {
         this.#endWatch?.();
       }
     }
+    this.#isWatchingAgain = false;
   }
 
   /** All that it has is lost. */
