@@ -152,11 +152,14 @@ test(
   'a loss is seen by a look and by the release, with its reason; it is given back once, marked if code has run with it',
   watched(async (t) => {
     const it = create(t);
-    for (const [loss, isIn, look] of [
+    const close = (hold) => hold.lose('closed');
+    for (const [loss, isIn, look, expected = LOSSES[loss]] of [
       [TAKEN, true, (hold) => hold.lost],
       [TAKEN, false, (hold) => hold.lost],
       [UNREACHABLE, true, (hold) => hold.unlock()],
       [UNREACHABLE, false, (hold) => hold.unlock()],
+      [TAKEN, true, close, 'closed'],
+      [TAKEN, false, close, 'closed'],
     ]) {
       const lease = binding.beginLease(binding.leaseTime() + 60_000);
       const hold = await it.lock('name', { lease });
@@ -166,7 +169,7 @@ test(
       binding.endLease(it.desk, lease, loss);
       look(hold);
       const { reason, heldMs } = hold.lost;
-      assert.equal(reason, LOSSES[loss]);
+      assert.equal(reason, expected);
       assert.ok(heldMs >= 30 && heldMs < 20_000, `${heldMs} ms`);
       assert.deepEqual([hold.unlock(), hold.number, it.outer.holds.size], [false, undefined, 0]);
       assert.equal(hold.lost.heldMs, heldMs);

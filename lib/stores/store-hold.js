@@ -69,8 +69,6 @@ class StoreHold {
 
   unlock() {
     if (this.#number < 0) return this.#lost === null;
-    // As in `#note()`: it may have been lost.
-    if (this.onLost === null) this.noteIn(false);
     this.#note(this.#end());
     return this.#lost === null;
   }
@@ -88,14 +86,14 @@ class StoreHold {
     if (status !== LOST) return;
     this.#lost = { reason: LOSSES[thread.record[LOSS]], heldMs: clock.now() - this.#since };
     if (this.#number < 0) return;
-    // No code has run with it: that leaves no mark.
-    if (this.onLost === null) this.noteIn(false);
     // The store may have it still.
     this.#end();
   }
 
   #end() {
     const number = this.#number;
+    // No code has run with it: that leaves no mark, also if it was lost and nobody has seen it.
+    if (this.onLost === null) this.noteIn(false);
     this.#number = -1;
     thread.stores.holds.delete(number);
     const status = binding.releaseHeld(number, false);
