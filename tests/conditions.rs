@@ -83,43 +83,44 @@ fn the_notification_of_a_thread_whose_mutex_was_overwritten_passes_on() {
     );
 }
 
-#[test]
-fn a_thread_whose_end_has_begun_when_it_locks_again_at_once_leaves_mutex_and_notification_to_others() {
-    let world = &World::new(false);
+/// A blocked thread that is notified, after `act`, once its end has begun.
+fn ends_as_it_locks_again(world: &World, act: impl FnOnce()) {
     let ending = &world.agent(0);
-    let mut next = world.event_loop();
     world.lock(ending, Limit::Once);
     thread::scope(|scope| {
         let (place, limit) = (world.other(0), Limit::after(PROMPT));
         let wait = move || world.condition_lock().wait(&world.engine, ending, place, limit, &mut Ending);
         let waiter = scope.spawn(wait);
         world.until_notifiable(1);
-        let token = pending(next.wait(&FUTEX, place, Request::Notification, Limit::Endless).unwrap());
+        act();
         assert_eq!(world.notify(), 1);
         let outcome = waiter.join().unwrap();
         assert!(matches!(outcome, Err(ConditionFailure::NotLocked(Failure::Interrupted))), "{outcome:?}");
-        assert_eq!(world.value(), 0);
-        assert_eq!(next.next_settled(), world.notified(token));
     });
+}
+
+#[test]
+fn a_thread_whose_end_has_begun_when_it_locks_again_at_once_leaves_mutex_and_notification_to_others() {
+    let world = &World::new(false);
+    let mut next = world.event_loop();
+    let mut token = None;
+    ends_as_it_locks_again(world, || {
+        let reply = next.wait(&FUTEX, world.other(0), Request::Notification, Limit::Endless);
+        token = Some(pending(reply.unwrap()));
+    });
+    assert_eq!(world.value(), 0);
+    assert_eq!(next.next_settled(), token.and_then(|token| world.notified(token)));
 }
 
 #[test]
 fn a_thread_whose_end_has_begun_when_it_locks_again_leaves_the_report_of_another_end_to_the_next() {
     let world = &World::new(false);
-    let [ending, doomed, next] = &[0, 1, 2].map(|thread| world.agent(thread));
-    world.lock(ending, Limit::Once);
-    thread::scope(|scope| {
-        let (place, limit) = (world.other(0), Limit::after(PROMPT));
-        let wait = move || world.condition_lock().wait(&world.engine, ending, place, limit, &mut Ending);
-        let waiter = scope.spawn(wait);
-        world.until_notifiable(1);
+    let [doomed, next] = &[1, 2].map(|thread| world.agent(thread));
+    ends_as_it_locks_again(world, || {
         world.lock(doomed, Limit::Once);
         world.engine.thread_ended(doomed.id);
-        assert_eq!(world.notify(), 1);
-        let outcome = waiter.join().unwrap();
-        assert!(matches!(outcome, Err(ConditionFailure::NotLocked(Failure::Interrupted))), "{outcome:?}");
-        assert_eq!(world.lock(next, Limit::Once), Outcome::granted(Some(doomed.id)));
     });
+    assert_eq!(world.lock(next, Limit::Once), Outcome::granted(Some(doomed.id)));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use common::{ACQUIRED, Locks as _, PROMPT, World};
 use sablock::agents::{Blockage, Notice};
-use sablock::engine::{Corrupt, HoldOwner, Limit, Outcome, Patience};
+use sablock::engine::{Corrupt, EventLoop, HoldOwner, Limit, Outcome, Patience};
 use sablock::primitives::mutex::{RESERVED, WAITING};
 
 #[test]
@@ -244,20 +244,33 @@ fn a_reservation_ends_with_the_last_wait_of_its_loop() {
     assert_eq!(world.value(), 0);
 }
 
-#[test]
-fn a_reservation_ends_with_its_loop_though_the_word_was_overwritten() {
+/// The loop that a word is kept for has no wait for it any more after `end`, while the word is overwritten: the next gets in.
+fn ends_with_its_loop(end: impl FnOnce(&mut EventLoop<'_>, u32)) {
     let (world, me) = World::held();
     let (mut waits, token) = world.claimed_in_vain(&me);
     let (mut next, next_token) = world.queued();
     world.unlock(&me);
     assert_eq!(world.value(), RESERVED | WAITING);
     world.words[0].store(3, Ordering::SeqCst);
-    assert!(waits.cancel(token).is_some());
+    end(&mut waits, token);
     // The thread that has overwritten it frees it again.
     world.words[0].store(0, Ordering::SeqCst);
     assert_eq!(world.lock(&me, Limit::Once), ACQUIRED);
     world.unlock(&me);
     assert_eq!(next.next_settled(), world.settled(next_token, ACQUIRED));
+}
+
+#[test]
+fn a_reservation_ends_with_its_loop_though_the_word_was_overwritten() {
+    ends_with_its_loop(|waits, token| assert!(waits.cancel(token).is_some()));
+}
+
+#[test]
+fn a_reservation_ends_with_the_waits_of_its_loop_that_finds_the_word_overwritten() {
+    ends_with_its_loop(|waits, token| {
+        let settled = waits.next_settled().unwrap();
+        assert_eq!((settled.token, settled.outcome), (token, Err(Corrupt)));
+    });
 }
 
 #[test]
@@ -404,22 +417,6 @@ fn a_lease_lasts_for_a_twentieth_of_the_time_that_its_loop_has_waited() {
     let [shortest, longest] = [unlocks + (unlocks - after) / 20, unlocked + (unlocked - before) / 20];
     assert!((shortest..=longest).contains(&until), "{:?}", until - unlocks);
     waits.end();
-}
-
-#[test]
-fn a_reservation_ends_with_the_waits_of_its_loop_that_finds_the_word_overwritten() {
-    let (world, me) = World::held();
-    let (mut waits, token) = world.claimed_in_vain(&me);
-    let (mut next, next_token) = world.queued();
-    world.unlock(&me);
-    assert_eq!(world.value(), RESERVED | WAITING);
-    world.words[0].store(3, Ordering::SeqCst);
-    let settled = waits.next_settled().unwrap();
-    assert_eq!((settled.token, settled.outcome), (token, Err(Corrupt)));
-    world.words[0].store(0, Ordering::SeqCst);
-    assert_eq!(world.lock(&me, Limit::Once), ACQUIRED);
-    world.unlock(&me);
-    assert_eq!(next.next_settled(), world.settled(next_token, ACQUIRED));
 }
 
 #[test]

@@ -151,17 +151,6 @@ exports.create = (t, more = {}) => {
   return it;
 };
 
-exports.ticketOf = (more) => ({
-  name: 'a name',
-  isShared: false,
-  isTry: false,
-  isCancelled: false,
-  wantsFence: false,
-  place: null,
-  asked: null,
-  ...more,
-});
-
 /** The transactions that its server was asked for. */
 exports.transactions = ({ server }) => server.calls.filter(([path]) => path === 'kv/txn');
 exports.told = told;

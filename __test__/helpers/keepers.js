@@ -18,3 +18,15 @@ exports.startKeeper = (t, store, source) => {
   t.after(() => worker.terminate());
   return worker;
 };
+
+/** A request as the desk hands it to a keeper, of any name. */
+exports.ticketOf = (more) => ({
+  name: 'a name',
+  isShared: false,
+  isTry: false,
+  isCancelled: false,
+  wantsFence: false,
+  place: null,
+  asked: null,
+  ...more,
+});

@@ -45,16 +45,21 @@ exports.pendingFor = async (threads, name, count, manager = locks) => {
   });
 };
 
-/** Marks these names: a thread ends that holds them. Returns its id. */
-exports.abandon = async (threads, ...names) => {
+/** Marks these names of a manager with these options: a thread ends that holds them. Returns its id. */
+exports.abandonIn = async (threads, options, ...names) => {
   const [doomed] = await startActors(threads, 1);
-  await doomed.do(async (here, names) => {
-    here.kept = await Promise.all(names.map((name) => here.sablock.locks.acquireAsync(name)));
-  }, names);
+  const keep = async (here, options, names) => {
+    const manager = new here.sablock.LockManager(options);
+    here.kept = await Promise.all(names.map((name) => manager.acquireAsync(name)));
+  };
+  await doomed.do(keep, options, names);
   await doomed.terminate();
   await doomed.exited;
   return doomed.threadId;
 };
+
+/** The same, of the process. */
+exports.abandon = (threads, ...names) => exports.abandonIn(threads, {}, ...names);
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 

@@ -8,7 +8,7 @@ const { thread } = require('../../lib/engine/thread.js');
 const { startActors, startBusyActor } = require('../helpers/actors.js');
 const { createFolder } = require('../helpers/folder.js');
 const { subscribe, warningsOf } = require('../helpers/messages.js');
-const { abandon, pendingFor, turns } = require('../helpers/names.js');
+const { abandon, abandonIn, pendingFor, turns } = require('../helpers/names.js');
 const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
 
@@ -193,26 +193,26 @@ test(
   }),
 );
 
-for (const scope of ['process', 'machine']) {
+/** By scope: what a manager is made with. */
+const SCOPES = { process: () => ({}), machine: (t) => ({ directory: createFolder(t) }) };
+
+for (const [scope, optionsOf] of Object.entries(SCOPES)) {
   test(
     `an end inside that a thread did not report, since it ended while it waited for the others, is reported by the next: ${scope}`,
     needs('prompt ends'),
     watched(async (t, threads) => {
       warningsOf(t, 'SABLOCK_ABANDONED');
       const told = endsOf(t);
-      const options = scope === 'machine' ? { directory: createFolder(t) } : {};
+      const options = optionsOf(t);
       const manager = new LockManager(options);
-      const ask = (here, options, names) => {
-        here.manager = new here.sablock.LockManager(options);
-        here.request = here.manager.acquireAsync(names);
-      };
-      const [first, second] = await startActors(threads, 2);
       const other = await manager.acquireAsync('z');
-      await first.do(ask, options, ['a']);
-      await first.do((here) => here.request);
-      const ended = first.threadId;
-      await first.terminate();
-      await second.do(ask, options, ['a', 'z']);
+      const ended = await abandonIn(threads, options, 'a');
+      const [second] = await startActors(threads, 1);
+      const ask = (here, options) => {
+        here.manager = new here.sablock.LockManager(options);
+        here.request = here.manager.acquireAsync(['a', 'z']);
+      };
+      await second.do(ask, options);
       await pendingFor(threads, 'z', 1, manager);
       await second.terminate();
       const lock = await manager.acquireAsync('a');
@@ -221,27 +221,22 @@ for (const scope of ['process', 'machine']) {
       for (const each of [lock, other]) each.unlock();
     }),
   );
-}
 
-for (const scope of ['process', 'machine']) {
   for (const names of [['a'], ['a', 'z']]) {
     test(
       `an end inside that a thread has reported, which ends then with ${names.join(' and ')}, is reported once: ${scope}`,
       needs('prompt ends'),
       watched(async (t, threads) => {
         const told = endsOf(t);
-        const options = scope === 'machine' ? { directory: createFolder(t) } : {};
+        const options = optionsOf(t);
+        await abandonIn(threads, options, 'a');
+        const [second] = await startActors(threads, 1);
         const share = async (here, options, names) => {
           const seen = [];
           here.require('node:diagnostics_channel').subscribe('sablock:abandoned', ({ name }) => seen.push(name));
           here.held = await new here.sablock.LockManager(options).acquireAsync(names, { mode: 'shared' });
           return seen;
         };
-        const [first, second] = await startActors(threads, 2);
-        await first.do(async (here, options) => {
-          here.held = await new here.sablock.LockManager(options).acquireAsync('a');
-        }, options);
-        await first.terminate();
         assert.deepEqual(await second.do(share, options, names), ['a']);
         await second.terminate();
         const lock = await new LockManager(options).acquireAsync('a', { mode: 'shared' });

@@ -2,12 +2,13 @@
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
-const { create, ticketOf, told, transactions } = require('../helpers/etcd.js');
+const { create, told, transactions } = require('../helpers/etcd.js');
 const { binding } = require('../../lib/engine/thread.js');
 const { storeError } = require('../../lib/stores/errors.js');
 const gateway = require('../../lib/stores/etcd/gateway.js');
 const { hashOf, OURS } = require('../../lib/stores/retry.js');
 const { TAKEN, UNREACHABLE } = require('../../lib/stores/verbs.js');
+const { ticketOf } = require('../helpers/keepers.js');
 const { deferred, turns } = require('../helpers/names.js');
 const { watched } = require('../helpers/threads.js');
 

@@ -2,10 +2,11 @@
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
-const { create, ticketOf, told, transactions } = require('../helpers/etcd.js');
+const { create, told, transactions } = require('../helpers/etcd.js');
 const clock = require('../../lib/load/clock.js');
 const { binding } = require('../../lib/engine/thread.js');
 const { TAKEN } = require('../../lib/stores/verbs.js');
+const { ticketOf } = require('../helpers/keepers.js');
 const { deferred, turns } = require('../helpers/names.js');
 const { watched } = require('../helpers/threads.js');
 

@@ -16,6 +16,7 @@ const { Place } = require('../../lib/stores/redis/place.js');
 const { CLEAR, ENQUEUE, RELEASE, RENEW, TRY } = require('../../lib/stores/redis/script.js');
 const { TAKEN } = require('../../lib/stores/verbs.js');
 const { createFolder } = require('../helpers/folder.js');
+const { ticketOf: anyTicket } = require('../helpers/keepers.js');
 const { deferred } = require('../helpers/names.js');
 const { watched } = require('../helpers/threads.js');
 
@@ -61,14 +62,7 @@ function create(t, answer, more = {}) {
   return Object.assign(it, { keeper });
 }
 
-const ticketOf = () => ({
-  name: 'a name',
-  isShared: false,
-  isTry: false,
-  isCancelled: false,
-  wantsFence: true,
-  place: null,
-});
+const ticketOf = () => anyTicket({ wantsFence: true });
 
 test(
   'a wait whose renewal the server refuses for good ends with that, and leaves no ticket',

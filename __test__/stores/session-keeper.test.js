@@ -12,6 +12,7 @@ const { binding } = require('../../lib/engine/thread.js');
 const clock = require('../../lib/load/clock.js');
 const { SessionKeeper } = require('../../lib/stores/sessions/keeper.js');
 const { Session } = require('../../lib/stores/sessions/session.js');
+const { ticketOf: anyTicket } = require('../helpers/keepers.js');
 const { deferred, turns } = require('../helpers/names.js');
 const { watched } = require('../helpers/threads.js');
 
@@ -108,16 +109,7 @@ function create(t, more = {}) {
   return it;
 }
 
-const ticketOf = (more) => ({
-  name: 'a',
-  isShared: false,
-  isTry: false,
-  isCancelled: false,
-  wantsFence: false,
-  place: null,
-  asked: null,
-  ...more,
-});
+const ticketOf = (more) => anyTicket({ name: 'a', ...more });
 
 test(
   'the home is probed beside another session, which ends then; what is free it takes, with a fence if one is wanted',
