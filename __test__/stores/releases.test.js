@@ -233,22 +233,31 @@ const CELL = new Int32Array(new SharedArrayBuffer(4));
 /** Half of it is what an answer may take, while others start their servers. */
 const LOST_AFTER = 4000;
 
-/** The ways in which the loss of a lock is seen first: by the thread that holds it, or by the lock worker. */
+/**
+ * The ways in which the loss of a lock is seen first: by the thread that holds it, or by the lock worker; with how many are looked at
+ * at once. A thread that looks forwards nothing for the others, whose proxies are here.
+ */
 const LOOKS = {
-  'its thread': async (lock) => {
-    // It sleeps for less than a timer of the lock worker does.
-    while (lock.locked) Atomics.wait(CELL, 0, 0, 0.05);
-  },
-  'the lock worker': async (lock) => {
-    await pause(LOST_AFTER + 500);
-    assert.equal(lock.locked, false);
-  },
+  'its thread': [
+    async (lock) => {
+      // It sleeps for less than a timer of the lock worker does.
+      while (lock.locked) Atomics.wait(CELL, 0, 0, 0.05);
+    },
+    1,
+  ],
+  'the lock worker': [
+    async (lock) => {
+      await pause(LOST_AFTER + 500);
+      assert.equal(lock.locked, false);
+    },
+    4,
+  ],
 };
 
-describe('a lock that is lost inside', { concurrency: 4 }, () => {
-  for (const kind of ['redis', 'etcd']) {
-    const [make, isThere, start] = EVERY_STORE[kind];
-    for (const [who, look] of Object.entries(LOOKS)) {
+for (const [who, [look, concurrency]] of Object.entries(LOOKS)) {
+  describe(`a lock that is lost inside, and ${who} sees it first`, { concurrency }, () => {
+    for (const kind of ['redis', 'etcd']) {
+      const [make, isThere, start] = EVERY_STORE[kind];
       for (const mode of ['exclusive', 'shared']) {
         test(`${kind}: leaves its mark, though the server hears of it in time, if it was ${mode}; ${who} sees it first`, {
           skip: isThere ? false : `the server of ${kind} is not installed`,
@@ -272,8 +281,8 @@ describe('a lock that is lost inside', { concurrency: 4 }, () => {
         });
       }
     }
-  }
-});
+  });
+}
 
 test('redis: while the server is away one tries for all, after pauses that grow', {
   skip: servers.hasRedis ? false : 'redis-server is not installed',
