@@ -199,8 +199,8 @@ class ThreadDoctor {
     if (info === undefined || !info.isLock || !(this.#options.contention || this.#options.trace)) return;
     // The end of a function is no code of the user's: its verb was called there, and its hold is the one that has just ended.
     const hold = this.ending ?? this.holds.find(info.address) ?? info.last;
-    const site = () => this.sites.calling() || (hold === null ? this.sites.here() : this.holds.siteOf(hold));
-    binding.doctorUnlock(threadId, info.id, info.address, hold?.since, site);
+    const note = (site) => binding.doctorUnlock(threadId, info.id, info.address, hold?.since, site);
+    if (note()) note(this.sites.calling() || (hold === null ? this.sites.here() : this.holds.siteOf(hold)));
   }
 
   #beganNamed(number, lock) {

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use napi::sys;
 
-use super::handles::dereference;
+use super::handles::{call, dereference};
 use super::process::engine;
 use crate::agents::{Agent, AgentId};
 use crate::engine::{Caller, Hop};
@@ -45,12 +45,7 @@ impl BlockingCall {
             if sys::napi_open_handle_scope(env, &mut scope) != sys::Status::napi_ok {
                 return false;
             }
-            let mut receiver = ptr::null_mut();
-            let is_alive = dereference(self.owner, function).is_ok_and(|function| {
-                sys::napi_get_undefined(env, &mut receiver) == sys::Status::napi_ok
-                    && sys::napi_call_function(env, receiver, function, 0, ptr::null(), ptr::null_mut())
-                        == sys::Status::napi_ok
-            });
+            let is_alive = dereference(self.owner, function).is_ok_and(|function| call(env, function).is_some());
             sys::napi_close_handle_scope(env, scope);
             is_alive
         }

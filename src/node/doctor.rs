@@ -15,7 +15,7 @@ use napi_derive::napi;
 use super::desks::servers;
 use super::directories::of_space;
 use super::files::FileHolder;
-use super::handles::{check, reference};
+use super::handles::{call, check, reference};
 use super::process::{engine, names};
 use super::views::TypedArray;
 use crate::agents::ThreadId;
@@ -83,20 +83,17 @@ pub struct DoctorOptions {
 /// The doctor starts in this thread, which writes what it holds into `slots`. `now` returns what the thread's clock shows. Returns
 /// whether it watches; otherwise the system has refused it a thread.
 #[napi(catch_unwind, ts_args_type = "threadId: number, slots: Float64Array, now: () => number, options: DoctorOptions")]
-pub fn doctor_start(
-    env: Env,
-    thread_id: u32,
-    slots: Unknown,
-    now: Function<(), f64>,
-    options: DoctorOptions,
-) -> Result<bool> {
+pub fn doctor_start(env: Env, thread_id: u32, slots: Unknown, now: Unknown, options: DoctorOptions) -> Result<bool> {
     let raw = env.raw();
     // SAFETY: those of the call in progress.
     let array = unsafe { TypedArray::read(raw, slots.raw()) };
     let array = array
         .filter(|array| array.kind == sys::TypedarrayType::float64_array && array.length > SLOTS * SLOT_LENGTH)
         .ok_or_else(|| Error::new(Status::InvalidArg, "expected a Float64Array with room for all slots"))?;
-    let then = read_together(|| now.call(()))?;
+    // SAFETY: that of the call in progress.
+    let shown = || call(raw, now.raw()).and_then(|ms| unsafe { f64::from_napi_value(raw, ms) }.ok());
+    // The thread is being terminated, or has no stack left.
+    let Some(then) = read_together(shown) else { return Ok(false) };
     let kept = reference(raw, slots.raw())?;
     TABLES.with_borrow_mut(|tables| tables.push((thread_id, raw, kept)));
     // SAFETY: `env` is the environment of the call in progress; the hook's argument is a number.
@@ -329,25 +326,17 @@ pub fn doctor_wait_over(wait: f64, waited_ms: f64, is_granted: bool) {
     DOCTOR.with(|state| state.end_wait(wait as u64, duration(waited_ms), is_granted));
 }
 
-/// A lock is about to be freed that is held since then, in the milliseconds of the thread's clock. If somebody waits for it, `site`
-/// tells from where.
-#[napi(
-    catch_unwind,
-    ts_args_type = "threadId: number, lock: number, address: number, since: number | undefined, site: () => number"
-)]
-pub fn doctor_unlock(
-    thread_id: u32,
-    lock: u32,
-    address: f64,
-    since: Option<f64>,
-    site: Function<(), u32>,
-) -> Result<()> {
+/// A lock is about to be freed that is held since then, in the milliseconds of the thread's clock. Returns whether somebody waits for it:
+/// then it takes another call, with the site, which takes long to find.
+#[napi(catch_unwind)]
+pub fn doctor_unlock(thread_id: u32, lock: u32, address: f64, since: Option<f64>, site: Option<u32>) -> bool {
     let address = address as usize;
-    if DOCTOR.with(|state| state.is_waited_for(address)) {
-        let site = site.call(())?;
-        DOCTOR.with(|state| state.note_unlock(thread_id, address, lock, site, since));
-    }
-    Ok(())
+    DOCTOR.with(|state| {
+        if let Some(site) = site {
+            state.note_unlock(thread_id, address, lock, site, since);
+        }
+        state.is_waited_for(address)
+    })
 }
 
 /// A hold is suspect: it has ended and was long, it seems; or its guard was collected while it held.

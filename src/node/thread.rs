@@ -6,7 +6,6 @@
 
 use std::cell::RefCell;
 use std::ffi::c_void;
-use std::ptr;
 use std::sync::Arc;
 
 use napi::bindgen_prelude::*;
@@ -17,7 +16,7 @@ use super::anchors::Anchors;
 use super::ask::Ask;
 use super::blocking_call::BlockingCall;
 use super::desks::{self, Leases};
-use super::handles::{check, dereference, reference};
+use super::handles::{call, check, dereference, reference};
 use super::process::{engine, names};
 use super::record::{Field, Found, Record};
 use super::views::JsWord;
@@ -382,12 +381,7 @@ unsafe extern "C" fn call_drain(env: sys::napi_env, drain: sys::napi_value, _: *
             None => return,
         }
     }
-    let mut receiver = ptr::null_mut();
-    // SAFETY: called by the runtime on the environment's thread with a live handle of the function.
-    // `drain` does not throw; if it cannot run, the environment is ending and its cleanup passes everything on.
-    unsafe {
-        if sys::napi_get_undefined(env, &mut receiver) == sys::Status::napi_ok {
-            sys::napi_call_function(env, receiver, drain, 0, ptr::null(), ptr::null_mut());
-        }
-    }
+    // Called by the runtime on the environment's thread, with a live handle of the function. `drain` does not throw; if it cannot run,
+    // the environment is ending and its cleanup passes everything on.
+    call(env, drain);
 }
