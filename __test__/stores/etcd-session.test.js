@@ -90,6 +90,22 @@ test('a lease whose deletions cannot be reported is revoked, and why is the erro
   ]);
 });
 
+test('deletions are asked for again where that ended as it began', { timeout: 60_000 }, async (t) => {
+  let watches = 0;
+  await begun(t, {
+    // One piece of a stream may have both in it.
+    watch(onMessage, onEnd) {
+      watches += 1;
+      setImmediate(() => {
+        onMessage({ created: true });
+        if (watches === 1) onEnd(new Error('it ended'));
+      });
+      return () => {};
+    },
+  });
+  await seen(() => watches === 2);
+});
+
 test('what is missed while strays are deleted is seen to next', { timeout: 60_000 }, async (t) => {
   let deleted;
   const { session, calls } = await begun(t, {

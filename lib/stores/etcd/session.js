@@ -55,6 +55,8 @@ class Session {
       throw error;
     }
     this.#timer = clock.setInterval(() => this.#look(), this.#of.settings.renew / 4).unref();
+    // The stream may be over by now.
+    if (!this.#isWatched) this.#watchAgain();
   }
 
   /** Resolves once it is renewed; rejects if that cannot be. */
