@@ -236,7 +236,11 @@ test(
 test(
   'a call that is not answered in time fails with those that wait behind it, but not if another was answered meanwhile',
   watched(async (t, threads) => {
-    for (const isAnswered of [false, true]) {
+    for (const [isAnswered, hasBegun] of [
+      [false, false],
+      [true, false],
+      [false, true],
+    ]) {
       const member = await startSlow(t);
       const gateway = open(t, [member]);
       const outcomeOf = (call) =>
@@ -249,6 +253,7 @@ test(
         outcomeOf(gateway.call('kv/txn', { number: index + 1 }, LIMIT)),
       );
       await threads.until('as many as may are under way', () => member.open.length === 32);
+      if (hasBegun) for (const { response } of member.open) response.write('{');
       const behind = [1, 2, 3].map((number) =>
         outcomeOf(gateway.call('kv/txn', { number: `behind ${number}` }, LIMIT)),
       );
@@ -266,6 +271,21 @@ test(
       }
       gateway.close();
     }
+  }),
+);
+
+test(
+  'a member whose answer has begun and does not go on is passed over by the next call',
+  watched(async (t, threads) => {
+    const [broken, member] = [await startSlow(t), await startMember(t, { 'kv/txn': [DONE] })];
+    const gateway = open(t, [broken, member]);
+    const call = gateway.call('kv/txn', {}, 1500);
+    call.catch(() => {});
+    await threads.until('it has been asked', () => broken.open.length > 0);
+    broken.open[0].response.write('{');
+    await assert.rejects(call, { message: 'etcd has not answered within 1500 ms' });
+    assert.deepEqual(await gateway.call('kv/txn', {}, LIMIT), DONE[1]);
+    assert.equal(broken.open.length, 1);
   }),
 );
 
