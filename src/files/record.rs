@@ -94,8 +94,12 @@ impl RecordedHolder {
 
     /// False if its process has ended for certain; true if that cannot be known.
     pub fn may_live(&self) -> bool {
-        let is_this_start = self.boot == system::boot() || self.boot == [0; 16] || system::boot() == [0; 16];
-        is_this_start && (self.is_of_other_namespace() || self.has_its_number())
+        self.may_be_of_start(system::boot()) && (self.is_of_other_namespace() || self.has_its_number())
+    }
+
+    /// Whether it is one of the system's start `boot`, as far as either is known, and its thread has not ended.
+    fn may_be_of_start(&self, boot: [u8; 16]) -> bool {
+        self.boot != ENDED && (self.boot == boot || [self.boot, boot].contains(&[0; 16]))
     }
 
     /// Whether there is a process of its number, which was not started later.
@@ -360,5 +364,7 @@ mod tests {
         let holder = RecordedHolder::now(0);
         assert!(RecordedHolder { boot: [0; 16], ..holder }.may_live());
         assert!(!RecordedHolder { boot: [0; 16], process: u32::MAX, ..holder }.may_live());
+        let unknown = [0; 16];
+        assert!(holder.may_be_of_start(unknown) && !holder.ended().may_be_of_start(unknown), "its thread has ended");
     }
 }
