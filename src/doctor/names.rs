@@ -243,6 +243,8 @@ mod tests {
         names.drop_lock(id);
         assert!(names.get(id).is_none());
         assert_ne!(names.lock(bare()), id);
+        let twice = [(); 2].map(|()| names.keep(lock(None, 16), 1))[0];
+        assert_eq!([1, 1].map(|thread| names.leave(twice, thread)), [false, true], "by two objects for it");
     }
 
     #[test]
