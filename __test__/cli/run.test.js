@@ -141,6 +141,8 @@ test(
       { ...outer, mode },
       // The number of a process that lives, this one's, but of another beginning, and of one that holds nothing.
       { ...outer, mode, pid: process.pid },
+      // As systems have it that do not show when a process was started.
+      { ...outer, mode, start: null },
     ]);
     for (const variable of [stdout, ...ended.map((each) => JSON.stringify([each])), 'no JSON', '{}', '[null]']) {
       const { status, stderr } = sablock([...run(directory, 'daemon'), '--', 'true'], { SABLOCK_RUN: variable });
@@ -149,13 +151,15 @@ test(
   },
 );
 
-for (const between of ['', ', inside of another run,']) {
+for (const between of ['', ', inside of another run,', ', itself inside what one that ended has left,']) {
   test(
     `run inside what a killed run has left${between} is refused at once, and lets in who comes when that has ended`,
     SETTINGS,
     async (t) => {
       const directory = createFolder(t);
-      const around = between === '' ? [] : [CLI, ...run(directory, 'another'), '--', process.execPath];
+      const around = between.includes('another') ? [CLI, ...run(directory, 'another'), '--', process.execPath] : [];
+      const before = sablock([...run(directory, 'orphan'), '--', 'printenv', 'SABLOCK_RUN']).stdout;
+      const options = between.includes('ended') ? { env: { ...process.env, SABLOCK_RUN: before } } : undefined;
       const inner = [...around, CLI, ...run(directory, 'orphan'), '--', 'echo', 'inside'];
       const tried = [CLI, ...run(directory, 'orphan', '--if-available'), '--', 'echo', 'inside'];
       // Waits until its run was killed, then runs another.
@@ -168,7 +172,7 @@ for (const between of ['', ', inside of another run,']) {
       const tried = [ofTried.status, ofTried.stdout, ofTried.stderr];
       process.stdout.write(JSON.stringify({ status, stdout, stderr, tried, variable: process.env.SABLOCK_RUN }));
     });`;
-      const outer = start(t, [...run(directory, 'orphan'), '--', ...js(source)]);
+      const outer = start(t, [...run(directory, 'orphan'), '--', ...js(source)], undefined, options);
       await new Promise((resolve) => outer.child.stdout.once('data', resolve));
       const exited = new Promise((resolve) => outer.child.once('exit', resolve));
       outer.child.kill('SIGKILL');

@@ -36,7 +36,16 @@ const readOuter = () => {
   }
 };
 
-const lives = ({ pid, start }) => startOf(pid) === start;
+/** Whether it is that very process still; where the system does not show when one was started, whether there is one of its number. */
+function lives({ pid, start }) {
+  if (start !== null) return startOf(pid) === start;
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch ({ code }) {
+    return code === 'EPERM';
+  }
+}
 
 /** Whether one of the two would keep the other out. */
 const excludes = (outer, { key, name, mode }) =>
@@ -52,9 +61,12 @@ exports.findOuter = (place) =>
     return outer.mode === 'shared' || binding.fileHolders(place.number, place.name)[0]?.pid === outer.pid;
   });
 
-/** One that was killed while it held the lock alone: if that is locked still, its command keeps it, of which this one is a part. */
-exports.findKilled = (place) =>
-  readOuter().find((outer) => excludes(outer, place) && outer.mode !== 'shared' && !lives(outer));
+/**
+ * Those that have ended, of which one may have been killed while it held the lock alone: if that is locked still, its command keeps it,
+ * of which this one is a part.
+ */
+exports.findEnded = (place) =>
+  readOuter().filter((outer) => excludes(outer, place) && outer.mode !== 'shared' && !lives(outer));
 
 /** Variables of a command's environment while this process holds the lock. */
 exports.inside = ({ key, name, mode }) => ({

@@ -7,7 +7,7 @@ const { LockManager } = require('../../index.js');
 const { outerOf } = require('../named/held-lock.js');
 const { binding } = require('../engine/thread.js');
 const { runChild } = require('./child.js');
-const { findKilled, findOuter, findPlace, inside } = require('./nested.js');
+const { findEnded, findOuter, findPlace, inside } = require('./nested.js');
 const { fail, unknownOption } = require('./output.js');
 const { readRecords } = require('./record.js');
 
@@ -113,14 +113,15 @@ async function acquire({ name, options, directory }) {
   const outer = findOuter(place);
   if (outer !== undefined && options.ifAvailable) return { place, lock: null };
   if (outer !== undefined) throw ownEnd(name, `the sablock run (process ${outer.pid}) that runs this command`);
-  const killed = findKilled(place);
-  if (killed !== undefined) {
+  const ended = findEnded(place);
+  if (ended.length > 0) {
     const lock = await manager.acquireAsync(name, { ...options, ifAvailable: true });
     if (lock !== null || options.ifAvailable) return { place, lock };
     const record = readRecords(place.path).find((each) => each.name === name);
     // A holder that shares it leaves the record as it was.
     const isShared = binding.fileHolders(place.number, name, binding.NameMode.Shared).length > 0;
-    if (!isShared && record?.isHeld && record.pid === killed.pid) {
+    const killed = ended.find(({ pid }) => pid === record?.pid);
+    if (!isShared && record?.isHeld && killed !== undefined) {
       throw ownEnd(
         name,
         `what a sablock run (process ${killed.pid}) that was killed has left running, this command too`,
