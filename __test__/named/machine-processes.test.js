@@ -377,9 +377,9 @@ test(
   'waiting for another process takes next to no time of a processor, awaited or blocked, however many wait',
   watched(async (t) => {
     const MS = 1_500;
-    // Measured on a busy machine: 0.0003, 0.006, and 0.017 where there are more names than threads that may wait in the kernel.
-    // If all takes ten times as long, so does each look of a wait.
-    const MOST = limit(0.05);
+    // Measured on a busy machine: 0.0003, 0.006, and 0.017 where there are more names than threads that may wait in the kernel; with
+    // the lock doctor 0.01, 0.013 and 0.034, and 0.062 at a load of 12. If all takes ten times as long, so does each look of a wait.
+    const MOST = limit(0.1);
     const { manager, peers } = await startPeers(t, 3);
     const [awaiting, blocked, beyondThreads] = peers;
     const names = Array.from({ length: 100 }, (_, index) => `n${index}`);

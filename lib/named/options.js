@@ -102,13 +102,13 @@ function checkRequest(backend, name, options) {
 
 const HYPHEN = 0x2d;
 
-/** Users' names of the modes, by the binding's numbers. */
 /**
  * The time that is left until then, in milliseconds. Once it is over that is not 0, unless `timeout` was: 0 means a try, and for the
  * answer to that a store may take its time.
  */
 exports.timeLeft = (deadline, timeout) => Math.max(deadline - clock.now(), timeout > 0 ? Number.MIN_VALUE : 0);
 
+/** Users' names of the modes, by the binding's numbers. */
 exports.MODES = ['exclusive', 'shared'];
 exports.DEFAULTS = DEFAULTS;
 exports.toName = toName;
