@@ -26,6 +26,7 @@ const FORMS = {
 const failuresOf = ({ failure }) => ({
   STALE: [401, failure(16, 'etcdserver: invalid auth token')],
   OLD: [400, failure(3, 'etcdserver: revision of auth store is old')],
+  NAMELESS: [400, failure(3, 'etcdserver: user name is empty')],
   NO_USERS: [400, failure(9, 'etcdserver: authentication is not enabled')],
   DENIED: [403, failure(7, 'etcdserver: permission denied')],
   LATE: [503, failure(14, 'etcdserver: request timed out')],
@@ -66,12 +67,17 @@ const AUTH = ['auth/authenticate', undefined];
 const CALL = ['kv/txn', 'a token'];
 
 /** By what the members answer a user's calls: what was asked for, and the error. */
-const asked = ({ STALE, OLD, NO_USERS, DENIED, LATE }) => ({
+const asked = ({ STALE, OLD, NAMELESS, NO_USERS, DENIED, LATE }) => ({
   'nothing special': [[DONE], [TOKEN], [AUTH, CALL]],
   'that the token is over': [[STALE, DONE], [TOKEN], [AUTH, CALL, AUTH, CALL]],
   'that its rights have changed': [[OLD, DONE], [TOKEN], [AUTH, CALL, AUTH, CALL]],
   'that every token is over': [[STALE], [TOKEN], [AUTH, CALL, AUTH, CALL, AUTH, CALL, AUTH, CALL], { grpc: 16 }],
   'that it has no users': [[DONE], [NO_USERS], [AUTH, ['kv/txn', undefined]]],
+  'that it has users by now': [
+    [NAMELESS, DONE],
+    [NO_USERS, TOKEN],
+    [AUTH, ['kv/txn', undefined], AUTH, CALL],
+  ],
   'that the user may not': [[DENIED, DONE], [TOKEN], [AUTH, CALL], { isFinal: true, grpc: 7 }],
   'that it was too late, and may have done it': [[LATE, DONE], [TOKEN], [AUTH, CALL], { isFinal: false, grpc: 14 }],
   'that the password is wrong': [[DONE], [DENIED], [AUTH], { isFinal: true, grpc: 7 }],
