@@ -4,6 +4,7 @@ const assert = require('node:assert/strict');
 const { spawnSync } = require('node:child_process');
 const { unsubscribe } = require('node:diagnostics_channel');
 const fs = require('node:fs');
+const os = require('node:os');
 const path = require('node:path');
 const { test } = require('node:test');
 const { LockManager } = require('../..');
@@ -34,6 +35,60 @@ test('what is no directory, or a link that leads nowhere, is refused', (t) => {
   fs.symlinkSync(path.join(directory, 'nowhere'), link);
   refused(link, /the system could not use it/);
 });
+
+test('a directory where others may remove files that are in use is refused', {
+  skip: process.platform === 'win32' && 'permissions are those of Unix',
+}, (t) => {
+  const directory = createFolder(t);
+  fs.chmodSync(directory, 0o777);
+  refused(directory, /: others may write in it .* \(its permissions are 777\)\. Run `chmod \+t` on it, or /);
+  fs.chmodSync(directory, 0o1777);
+  assert.doesNotThrow(() => new LockManager({ directory }));
+});
+
+/** The default directory of a user whom no system has, by what it is, and what is said of it. */
+const USER = 54_321;
+const DEFAULTS = {
+  'belongs to another user': [
+    (directory) => fs.mkdirSync(directory),
+    /: user 0 owns it, and this process runs as user 54321\./,
+  ],
+  'is open to others': [
+    (directory) => {
+      fs.mkdirSync(directory);
+      fs.chmodSync(directory, 0o750);
+      fs.chownSync(directory, USER, USER);
+    },
+    /: it is not for this user alone \(its permissions are 750\)\. See who made it so, then run `chmod 700` on it; or /,
+  ],
+  'is a link': [
+    (directory) => fs.symlinkSync(os.tmpdir(), directory),
+    /: it is a symbolic link, which could lead anywhere\./,
+  ],
+};
+
+for (const [what, [make, message]] of Object.entries(DEFAULTS)) {
+  test(`a default directory that ${what} is refused`, {
+    skip: !(process.platform === 'linux' && process.geteuid?.() === 0) && 'the user has to be changed',
+  }, (t) => {
+    const directory = `/tmp/sablock-${USER}`;
+    // What is loaded late is loaded now: the other user may not read it.
+    refused(path.join(directory, 'no', 'parent'), /neither/);
+    fs.rmSync(directory, { recursive: true, force: true });
+    t.after(() => fs.rmSync(directory, { recursive: true, force: true }));
+    make(directory);
+    process.seteuid(USER);
+    try {
+      assert.throws(() => new LockManager({ scope: 'machine' }), {
+        code: 'ERR_LOCK_DIRECTORY',
+        message,
+        path: directory,
+      });
+    } finally {
+      process.seteuid(0);
+    }
+  });
+}
 
 test('the types of the options are checked first', () => {
   for (const directory of [7, null, '', {}]) {
