@@ -148,6 +148,19 @@ test(
       const { status, stderr } = sablock([...run(directory, 'daemon'), '--', 'true'], { SABLOCK_RUN: variable });
       assert.deepEqual([status, stderr], [0, ''], variable);
     }
+    // Those that live count as ever.
+    const command = [
+      ...run(directory, 'daemon'),
+      '--',
+      process.execPath,
+      CLI,
+      ...run(directory, 'daemon'),
+      '--',
+      'true',
+    ];
+    const { status, stderr } = sablock(command, { SABLOCK_RUN: stdout });
+    assert.equal(status, 1);
+    assert.match(stderr, /is held by the sablock run \(process \d+\) that runs this command/);
   },
 );
 
