@@ -369,7 +369,10 @@ test('what a loader says is told with its meaning, its first line alone, and wit
   assert.match(lines(thrown)[1], /^- one: .* \(no error\)$/);
 });
 
-test('where only WebAssembly runs, as in a WebContainer, the error says why that does not help', LIMIT, async (t) => {
+test('where only WebAssembly runs, as in a WebContainer, the error says why that does not help', {
+  ...LIMIT,
+  ...needs('preloading'),
+}, async (t) => {
   const preload = path.join(createFolder(t), 'webcontainer.js');
   fs.writeFileSync(preload, "Object.defineProperty(process.versions, 'webcontainer', { value: '1' });");
   const error = await load(installAlone(t), { nodeArgs: ['--require', preload] });
