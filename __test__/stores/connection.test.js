@@ -335,3 +335,52 @@ for (const [what, answer, connectionTo, message, more] of [
     await assert.rejects(manager.acquireAsync('one'), { code: 'ERR_LOCK_STORE', message });
   });
 }
+
+const packet = (errno) => {
+  const body = Buffer.concat([Buffer.from([0xff, errno & 0xff, errno >> 8]), Buffer.from('a reason')]);
+  return Buffer.concat([Buffer.from([body.length, 0, 0, 0]), body]);
+};
+const report = (code) => {
+  const body = Buffer.from(`SFATAL\0C${code}\0Ma reason\0\0`);
+  const head = Buffer.from('E\0\0\0\0');
+  head.writeInt32BE(body.length + 4, 1);
+  return Buffer.concat([head, body]);
+};
+/** By the store: how its server refuses a connection, with codes of refusals for good, and of others. */
+const REFUSALS = {
+  mysql: {
+    answer: (socket, errno) => socket.end(packet(errno)),
+    connect: require('../../lib/stores/mysql/connect.js').connect,
+    forGood: [1044, 1045, 1049, 1130, 1251, 1524, 1698],
+    others: [1040, 1053, 1129, 1203],
+  },
+  postgres: {
+    answer: (socket, code) => socket.once('data', () => socket.end(report(code))),
+    connect: require('../../lib/stores/postgres/connect.js').connect,
+    forGood: ['28000', '28P01', '3D000'],
+    others: ['53300', '57P03', '08004'],
+  },
+};
+
+for (const [kind, { answer, connect, forGood, others }] of Object.entries(REFUSALS)) {
+  test(`${kind}: a refusal for good is told from one of a moment by its code`, {
+    timeout: limit(60_000),
+  }, async (t) => {
+    for (const code of [...forGood, ...others]) {
+      const server = net.createServer((socket) =>
+        answer(
+          socket.on('error', () => {}),
+          code,
+        ),
+      );
+      await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+      t.after(() => server.close());
+      const connection = { host: '127.0.0.1', port: server.address().port, user: 'u', password: 'p', database: 'd' };
+      await assert.rejects(connect({ connection, settings: { connectTimeout: 20_000, heartbeat: 5000 } }), {
+        code: 'ERR_LOCK_STORE',
+        message: /cannot be reached: .*a reason/,
+        isFinal: forGood.includes(code),
+      });
+    }
+  });
+}
