@@ -28,6 +28,8 @@ const failuresOf = ({ failure }) => ({
   OLD: [400, failure(3, 'etcdserver: revision of auth store is old')],
   NAMELESS: [400, failure(3, 'etcdserver: user name is empty')],
   NO_USERS: [400, failure(9, 'etcdserver: authentication is not enabled')],
+  WRONG: [400, failure(3, 'etcdserver: authentication failed, invalid user ID or password')],
+  UNKNOWN: [404, failure(12, 'Method Not Allowed')],
   DENIED: [403, failure(7, 'etcdserver: permission denied')],
   LATE: [503, failure(14, 'etcdserver: request timed out')],
   NO_LEADER: [503, failure(14, 'etcdserver: no leader')],
@@ -67,7 +69,7 @@ const AUTH = ['auth/authenticate', undefined];
 const CALL = ['kv/txn', 'a token'];
 
 /** By what the members answer a user's calls: what was asked for, and the error. */
-const asked = ({ STALE, OLD, NAMELESS, NO_USERS, DENIED, LATE }) => ({
+const asked = ({ STALE, OLD, NAMELESS, NO_USERS, WRONG, UNKNOWN, DENIED, LATE }) => ({
   'nothing special': [[DONE], [TOKEN], [AUTH, CALL]],
   'that the token is over': [[STALE, DONE], [TOKEN], [AUTH, CALL, AUTH, CALL]],
   'that its rights have changed': [[OLD, DONE], [TOKEN], [AUTH, CALL, AUTH, CALL]],
@@ -80,7 +82,8 @@ const asked = ({ STALE, OLD, NAMELESS, NO_USERS, DENIED, LATE }) => ({
   ],
   'that the user may not': [[DENIED, DONE], [TOKEN], [AUTH, CALL], { isFinal: true, grpc: 7 }],
   'that it was too late, and may have done it': [[LATE, DONE], [TOKEN], [AUTH, CALL], { isFinal: false, grpc: 14 }],
-  'that the password is wrong': [[DONE], [DENIED], [AUTH], { isFinal: true, grpc: 7 }],
+  'that the password is wrong': [[DONE], [WRONG], [AUTH], { isFinal: true, grpc: 3 }],
+  'that it does not know the call': [[UNKNOWN], [TOKEN], [AUTH, CALL], { isFinal: true, grpc: 12 }],
 });
 
 for (const [version, what, [calls, tokens, expected, error]] of inForms(asked)) {
