@@ -1,6 +1,7 @@
 // What a call to etcd comes to, by what its members answer. They are written here.
 
 const assert = require('node:assert/strict');
+const dns = require('node:dns');
 const { test } = require('node:test');
 const { Gateway } = require('../../lib/stores/etcd/gateway.js');
 const { serveHttp } = require('../helpers/http.js');
@@ -206,6 +207,20 @@ for (const [version, what, lastLine] of STREAM_ENDS) {
       assert.deepEqual(members[1].calls.at(-1), ['watch', 'a token']);
     }),
   );
+}
+
+for (const code of ['ENOTFOUND', 'EAI_AGAIN']) {
+  test(`a member whose name nobody knows is passed over, and its call is sent to the next: ${code}`, async (t) => {
+    const { lookup } = dns;
+    t.mock.method(dns, 'lookup', (host, options, done) => {
+      if (host === 'nobody') done(Object.assign(new Error('not known'), { code }));
+      else lookup(host, options, done);
+    });
+    const member = await startMember(t, { 'kv/txn': [DONE] });
+    const gateway = open(t, [{ url: 'http://nobody:1' }, member]);
+    for (const _ of [1, 2]) assert.deepEqual(await gateway.call('kv/txn', {}, LIMIT), DONE[1]);
+    assert.equal(dns.lookup.mock.calls.filter(({ arguments: [host] }) => host === 'nobody').length, 1);
+  });
 }
 
 /** A member that answers when the test says so: `open` has the paths that are under way, and what answers each, in order. */
