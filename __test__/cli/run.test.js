@@ -148,7 +148,7 @@ test(
       const { status, stderr } = sablock([...run(directory, 'daemon'), '--', 'true'], { SABLOCK_RUN: variable });
       assert.deepEqual([status, stderr], [0, ''], variable);
     }
-    // Those that live count as ever.
+    // One that lives counts as ever.
     const command = [
       ...run(directory, 'daemon'),
       '--',

@@ -72,7 +72,7 @@ for (const [what, [make, message]] of Object.entries(DEFAULTS)) {
     skip: !(process.platform === 'linux' && process.geteuid?.() === 0) && 'the user has to be changed',
   }, (t) => {
     const directory = `/tmp/sablock-${USER}`;
-    // What is loaded late is loaded now: the other user may not read it.
+    // Late loads come now: the other user may not read them.
     refused(path.join(directory, 'no', 'parent'), /neither/);
     fs.rmSync(directory, { recursive: true, force: true });
     t.after(() => fs.rmSync(directory, { recursive: true, force: true }));

@@ -62,7 +62,7 @@ exports.findOuter = (place) =>
   });
 
 /**
- * Those that have ended, of which one may have been killed while it held the lock alone: if that is locked still, its command keeps it,
+ * The outer ones that have ended, of which one may have been killed while it held the lock alone: if that is locked still, its command keeps it,
  * of which this one is a part.
  */
 exports.findEnded = (place) =>

@@ -343,12 +343,10 @@ mod tests {
     fn a_cycle_goes_around_a_lock_through_which_gates_keep_every_way_from_closing() {
         let mut order = LockOrder::default();
         let mut add = |from, to, gates: &[LockId]| order.add(from, to, edge(from, to, gates));
-        for of_cycle in 1..=4 {
-            add(of_cycle, 5, &[9]);
-            add(5, of_cycle, &[9]);
-        }
-        for of_cycle in 1..=4 {
-            add(of_cycle, of_cycle % 4 + 1, &[]);
+        for at in 1..=4 {
+            add(at, 5, &[9]);
+            add(5, at, &[9]);
+            add(at, at % 4 + 1, &[]);
         }
         let pairs = |cycle: &Vec<Edge>| cycle.iter().map(|edge| (edge.from, edge.to)).collect::<Vec<_>>();
         assert_eq!(order.cycles().iter().map(pairs).collect::<Vec<_>>(), [[(1, 2), (2, 3), (3, 4), (4, 1)]]);
