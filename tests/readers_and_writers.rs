@@ -146,6 +146,24 @@ fn the_lock_is_kept_for_a_loop_that_came_in_vain_to_read() {
 }
 
 #[test]
+fn with_the_loop_that_the_lock_was_kept_for_all_of_its_readers_and_those_of_others_go_in() {
+    let world = World::new(false);
+    let writer = world.agent(0);
+    assert_eq!(world.enter(&writer, WRITE, Limit::Once), ACQUIRED);
+    let (mut reader, mut other) = (world.event_loop(), world.event_loop());
+    let tokens = [(); 2].map(|()| pend(&mut reader, &world, READ));
+    let beside = pend(&mut other, &world, READ);
+    comes_in_vain(&mut reader, &world);
+    world.exit(&writer, WRITE);
+    assert_eq!(world.enter(&writer, WRITE, Limit::Once), Outcome::TimedOut, "kept for the readers");
+    for token in tokens {
+        assert_eq!(reader.next_settled(), world.settled(token, ACQUIRED));
+    }
+    assert_eq!(other.next_settled(), world.settled(beside, ACQUIRED));
+    assert_eq!(world.word().readers(), 3);
+}
+
+#[test]
 fn others_read_beside_a_loop_that_the_lock_is_kept_for_and_writers_wait_until_its_lease_is_over() {
     let world = World::new(false);
     let [writer, other] = [0, 1].map(|thread| world.agent(thread));
