@@ -61,6 +61,8 @@ const die = async () => {
 };
 
 const main = async () => {
+  // Hundreds, that Node.js would print.
+  process.removeAllListeners('warning');
   process.on('warning', nothing);
   // A promise that a verb could not even reject properly is no subject here.
   process.on('unhandledRejection', nothing);
