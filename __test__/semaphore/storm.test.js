@@ -10,7 +10,7 @@ const { watched } = require('../helpers/threads.js');
 
 const OFFSET = 24;
 const PERMITS = 7;
-const GENERATIONS = 24;
+const GENERATIONS = 12;
 const WORKERS = 4;
 const LONGEST_MS = 25;
 
