@@ -30,7 +30,7 @@ test(
       return { flag, thread: threads.start('restless', { buffer, offsets, seed: roll(1000) + 1, flag }) };
     };
     const workers = Array.from({ length: 6 }, start);
-    for (let ended = 0; ended < 36; ended++) {
+    for (let ended = 0; ended < 18; ended++) {
       const index = roll(workers.length);
       await threads.raised(workers[index].flag);
       for (let turn = roll(200); turn > 0; turn--) await nextTurn();
