@@ -186,11 +186,19 @@ const VERBS = {
   acquire: async (manager, names, options, look = modeOf) => letGo(manager.acquire(names, options), look),
 };
 
+/** Each of them, of the name that `nameOf(index)` gives it alone and of that with another: `{ ask, names, form }`. */
+const formsOf = (nameOf) =>
+  Object.values(VERBS)
+    .flatMap((ask) => [false, true].map((isOfSeveral) => ({ ask, isOfSeveral })))
+    .map(({ ask, isOfSeveral }, index) => {
+      const name = nameOf(index);
+      const names = isOfSeveral ? [name, `${name} too`] : name;
+      return { ask, names, form: `${ask.name}(${names})` };
+    });
+
 /** Calls `act(ask, names, form)` with each of them, one after the other. */
 async function byEveryVerb(name, act) {
-  for (const [verb, ask] of Object.entries(VERBS)) {
-    for (const names of [name, [name, `${name} too`]]) await act(ask, names, `${verb}(${names})`);
-  }
+  for (const { ask, names, form } of formsOf(() => name)) await act(ask, names, form);
 }
 
 add('a fence grows, by every verb', async ({ manager, other, name }) => {
@@ -222,10 +230,16 @@ add('a request whose time is over says so, by every verb', async ({ manager, oth
 add(
   'the lock of a thread that ended inside is abandoned until somebody says that all is well, by every verb',
   async ({ manager, name, scope, thread }) => {
-    await byEveryVerb(name, async (ask, names, form) => {
-      const actor = await thread();
-      await actor.do((here, wanted) => here.manager.acquireAsync(wanted).then(() => {}), name);
-      await actor.terminate();
+    const forms = formsOf((index) => `${name} ${index}`);
+    const actor = await thread();
+    await actor.do(
+      async (here, wanted) => {
+        for (const each of wanted) await here.manager.acquireAsync(each);
+      },
+      forms.map(({ names }) => [names].flat()[0]),
+    );
+    await actor.terminate();
+    for (const { ask, names, form } of forms) {
       const isAbandoned = (lock) => lock.abandoned;
       const restore = (lock) => {
         lock.markConsistent();
@@ -237,7 +251,7 @@ add(
       // Sessions leave no mark.
       const isTold = scope !== 'postgres' && scope !== 'mysql';
       assert.deepEqual(looks, [isTold, isTold, false, false], form);
-    });
+    }
   },
 );
 
