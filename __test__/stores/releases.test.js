@@ -240,6 +240,8 @@ const LOST_AFTER = 4000;
 const LOOKS = {
   'its thread': [
     async (lock) => {
+      // Nothing is lost before, and a busy machine may wake it late.
+      Atomics.wait(CELL, 0, 0, LOST_AFTER - 1000);
       // It sleeps for less than a timer of the lock worker does.
       while (lock.locked) Atomics.wait(CELL, 0, 0, 0.05);
     },
