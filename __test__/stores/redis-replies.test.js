@@ -170,9 +170,11 @@ test(
 );
 
 test('a failover to a replica behind the same address: what it has is kept, and waits go on', options, async (t) => {
-  const old = await startRedis();
+  // Else each waits for further replicas before it sends its data.
+  const args = ['--repl-diskless-sync-delay', '0'];
+  const old = await startRedis(args);
   t.after(() => old.stop());
-  const next = await startRedis(['--replicaof', '127.0.0.1', String(old.port)]);
+  const next = await startRedis([...args, '--replicaof', '127.0.0.1', String(old.port)]);
   t.after(() => next.stop());
   await seen(async () => /state=online/.test(await old.run('INFO', 'replication')));
   const proxy = await startProxy(t, old.url);

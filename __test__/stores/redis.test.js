@@ -290,6 +290,8 @@ test('a message of somebody else on the channel of its grants is passed over', o
 });
 
 test('replicas: a grant that none has is given back, and what is held meanwhile is kept', options, async (t) => {
+  // Else it waits for further replicas before it sends its data.
+  await server().run('CONFIG', 'SET', 'repl-diskless-sync-delay', '0');
   const replica = await startRedis(['--replicaof', '127.0.0.1', String(server().port)]);
   t.after(() => replica.stop());
   await seen(async () => /state=online/.test(await server().run('INFO', 'replication')));
