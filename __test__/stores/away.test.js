@@ -41,7 +41,7 @@ const DOING = {
 };
 
 // Each waits for its own server most of the time.
-describe('a server that is away for a moment', { concurrency: 6 }, () => {
+describe('a server that is away for a moment', { concurrency: 8 }, () => {
   for (const [kind, [make, isThere, start]] of Object.entries(EVERY_STORE)) {
     for (const [how, goAway] of Object.entries(AWAY)) {
       for (const [what, act] of Object.entries(DOING)) {
