@@ -34,6 +34,12 @@ const newDirectory = () => {
 const age = (file) => fs.utimesSync(file, new Date(0), new Date(0));
 const sablock = (...args) => spawnSync(process.execPath, [CLI, ...args], { encoding: 'utf8' });
 const js = (code) => [process.execPath, '-e', code];
+/** Has held each of the names, and left a record: as a command under `run`, which takes a process for each. */
+async function use(directory, names) {
+  const manager = new LockManager({ directory });
+  for (const name of names) await manager.request(name, () => {});
+  await manager.close();
+}
 /** As `js`, where any command does: this one starts in no time. */
 const sh = (script) => ['sh', '-c', script];
 
@@ -547,7 +553,7 @@ test('a command that there is none of is named, before the usage', SETTINGS, () 
 
 test('clean removes what nobody has used for a day, and neither what is held nor a mark', SETTINGS, async (t) => {
   const directory = newDirectory();
-  for (const name of ['old name', 'young', 'marked', 'held']) sablock('run', name, '--directory', directory, 'true');
+  await use(directory, ['old name', 'young', 'marked', 'held']);
   sablock('run', 'marked', '--directory', directory, ...sh('kill -KILL $$'));
   const { child, ended } = await holder(t, directory, 'held');
   const files = () =>
@@ -571,11 +577,11 @@ test('clean removes what nobody has used for a day, and neither what is held nor
 test(
   'clean takes a name that nobody has used for a day, and none that somebody has, by whichever file',
   SETTINGS,
-  () => {
+  async () => {
     const directory = newDirectory();
     const HOUR_MS = 60 * 60 * 1000;
     const names = ['hours-23', 'hours-25', ...['info', 'lock', 'turn'].map((ending) => `young-${ending}`)];
-    for (const name of names) sablock('run', name, '--directory', directory, 'true');
+    await use(directory, names);
     for (const file of fs.readdirSync(directory)) {
       const [, name, ending] = /^v1-(.*)\.(.*)$/.exec(file);
       const hours = name === 'hours-23' || name === `young-${ending}` ? 23 : 25;
@@ -649,9 +655,9 @@ for (const [what, damage] of Object.entries(DAMAGE)) {
     test(
       `a record that ${what} is a mark: locks lists it, and clean removes it with --marks (${name})`,
       SETTINGS,
-      () => {
+      async () => {
         const directory = newDirectory();
-        for (const each of [name, 'whole']) sablock('run', each, '--directory', directory, 'true');
+        await use(directory, [name, 'whole']);
         const file = fs.readdirSync(directory).find((entry) => entry.endsWith('.info') && entry !== 'v1-whole.info');
         damage(path.join(directory, file));
         const foreign = path.join(directory, 'foreign.info');
@@ -689,7 +695,7 @@ for (const [what, put] of Object.entries(NO_FILES)) {
     skip: process.platform === 'win32',
   }, async () => {
     const directory = newDirectory();
-    for (const name of ['a', 'z']) sablock('run', name, '--directory', directory, 'true');
+    await use(directory, ['a', 'z']);
     put(path.join(directory, 'v1-record.info'));
     put(path.join(directory, 'v1-lock.lock'));
     assert.equal(sablock('locks', directory).status, 0);
@@ -745,11 +751,14 @@ const OF_ANOTHER_FORMAT = {
   'is longer than its name': (file) => rewrite(file, (record) => Buffer.concat([record, Buffer.from('x\0')])),
 };
 
-test('a record of another format is a mark of nobody known, though its checksum is right', SETTINGS, () => {
+test('a record of another format is a mark of nobody known, though its checksum is right', SETTINGS, async () => {
   const directory = newDirectory();
   const changes = Object.entries(OF_ANOTHER_FORMAT);
+  await use(
+    directory,
+    changes.map(([what]) => what),
+  );
   for (const [what, change] of changes) {
-    sablock('run', what, '--directory', directory, 'true');
     const file = fs
       .readdirSync(directory)
       .find((entry) => entry === `v1-${encodeURIComponent(what).toLowerCase()}.info`);
