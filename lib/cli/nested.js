@@ -62,8 +62,8 @@ exports.findOuter = (place) =>
   });
 
 /**
- * The outer ones that have ended, of which one may have been killed while it held the lock alone: if that is locked still, its command keeps it,
- * of which this one is a part.
+ * The outer ones that have ended, of which one may have been killed while it held the lock alone: if that is locked still, its command
+ * keeps it, of which this one is a part.
  */
 exports.findEnded = (place) =>
   readOuter().filter((outer) => excludes(outer, place) && outer.mode !== 'shared' && !lives(outer));
