@@ -357,6 +357,11 @@ mod tests {
         state.note_leak(0, 1, 2);
         assert!(state.text_once(&[]).is_some_and(|text| text.contains("1 leaked guard")));
         assert!(state.text_once(&[]).is_none());
+        // Fewer, as once an order is forgotten with its locks: the next is new.
+        state.leaks.clear();
+        assert!(!state.asked_text(&[]).contains("leaked"));
+        state.note_leak(0, 1, 2);
+        assert!(state.text_once(&[]).is_some_and(|text| text.contains("1 leaked guard")));
     }
 
     #[test]

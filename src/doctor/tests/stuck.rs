@@ -69,21 +69,6 @@ fn a_lock_is_stuck_once_its_holder_and_a_waiter_have_stayed_for_the_limit_and_on
 }
 
 #[test]
-fn once_it_was_printed_that_nothing_is_stuck_any_more_one_problem_is_something_new() {
-    let (mut state, place) = (knowing(), place());
-    let look = || vec![seen(place, Some((1, 5)), vec![waiter(2, LIMIT)])];
-    assert!(!state.watch(look()));
-    state.watched.values_mut().for_each(|watched| watched.since -= LIMIT);
-    assert!(state.watch(look()));
-    assert!(state.text_once(&[]).is_some_and(|text| text.contains("1 lock stuck")));
-    state.watch(Vec::new());
-    let text = state.asked_text(&[]);
-    assert!(!text.contains("stuck"), "{text}");
-    state.note_leak(0, 1, 0);
-    assert!(state.text_once(&[]).is_some_and(|text| text.contains("1 leaked guard")));
-}
-
-#[test]
 fn a_holder_that_tells_its_holds_is_another_with_each_of_them() {
     let (mut state, place) = (knowing(), place());
     let lock = mutex(&mut state, None, place.address());
