@@ -77,6 +77,16 @@ async function fails(program, suite, test, fault, patience = test === undefined 
   return failure && `${suite}: ${failure}`;
 }
 
+/** Throws if one of the tests that faults name is called otherwise by now, also one that another shard takes. */
+async function checkNames(programs) {
+  for (const [suite, program] of programs) {
+    const { output } = await run(program, ['--list']);
+    const there = new Set(output.split('\n'));
+    const missing = FAULTS.find((fault) => fault.suite === suite && !there.has(`${fault.test}: test`));
+    if (missing !== undefined) throw new Error(`${suite} has no test ${missing.test}, which ${missing.name} names`);
+  }
+}
+
 /** By suite and test: the run of it without a fault, and the time that it took. */
 const untouched = new Map();
 
@@ -160,6 +170,7 @@ async function main() {
       LOOM.flatMap((suite) => ['--test', suite]),
     )),
   ]);
+  await checkNames(programs);
   let survivors = 0;
   await forEach(chosen, async (fault) => {
     const noticed = await noticedBy(programs, fault);

@@ -338,7 +338,7 @@ faults! {
     /// An end that looks like one before is not reported to the next who holds the file alone.
     ReportedStaysKnown: units "files::hold::tests::an_end_that_looks_like_the_last_is_reported_to_the_next_who_holds_it_alone",
     /// A holder whose file was removed writes, at its end, the record of whoever holds the new one.
-    EndWritesOthersRecord: units "files::hold::tests::who_ends_with_a_file_that_was_removed_leaves_the_record_to_the_next_holder",
+    EndWritesOthersRecord: units "files::hold::tests::whatever_becomes_of_a_hold_whose_file_was_removed_the_record_is_left_to_the_next_holder",
     /// The names of files that nobody uses stay in memory.
     NamesOfFilesStay: units "files::waiter::tests::a_name_that_nobody_uses_is_forgotten",
     /// A process of another namespace is looked for among those of this one.
