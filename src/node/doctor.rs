@@ -326,16 +326,17 @@ pub fn doctor_wait_over(wait: f64, waited_ms: f64, is_granted: bool) {
     DOCTOR.with(|state| state.end_wait(wait as u64, duration(waited_ms), is_granted));
 }
 
-/// A lock is about to be freed that is held since then, in the milliseconds of the thread's clock. Returns whether somebody waits for
-/// it: then it takes another call, with the site, which takes long to find.
+/// A lock is about to be freed that is held since then, in the milliseconds of the thread's clock. Without a site, which takes long to
+/// find, returns whether somebody waits for it; with one that is noted.
 #[napi(catch_unwind)]
 pub fn doctor_unlock(thread_id: u32, lock: u32, address: f64, since: Option<f64>, site: Option<u32>) -> bool {
     let address = address as usize;
-    DOCTOR.with(|state| {
-        if let Some(site) = site {
+    DOCTOR.with(|state| match site {
+        None => state.is_waited_for(address),
+        Some(site) => {
             state.note_unlock(thread_id, address, lock, site, since);
+            true
         }
-        state.is_waited_for(address)
     })
 }
 
