@@ -34,14 +34,14 @@ const newDirectory = () => {
 const age = (file) => fs.utimesSync(file, new Date(0), new Date(0));
 const sablock = (...args) => spawnSync(process.execPath, [CLI, ...args], { encoding: 'utf8' });
 const js = (code) => [process.execPath, '-e', code];
+/** As `js`, where any command does: this one starts in no time. */
+const sh = (script) => ['sh', '-c', script];
 /** Has held each of the names, and left a record: as a command under `run`, which takes a process for each. */
 async function use(directory, names) {
   const manager = new LockManager({ directory });
   for (const name of names) await manager.request(name, () => {});
   await manager.close();
 }
-/** As `js`, where any command does: this one starts in no time. */
-const sh = (script) => ['sh', '-c', script];
 
 const has = (command) => process.platform !== 'win32' && spawnSync(command, ['--version']).status === 0;
 const withTool = (name) => ({ ...SETTINGS, ...(!has(name) && { skip: `${name} is not installed` }) });

@@ -171,8 +171,8 @@ for (const between of ['', ', inside of another run,', ', itself inside what one
     async (t) => {
       const directory = createFolder(t);
       const around = between.includes('another') ? [CLI, ...run(directory, 'another'), '--', process.execPath] : [];
-      const before = sablock([...run(directory, 'orphan'), '--', 'printenv', 'SABLOCK_RUN']).stdout;
-      const options = between.includes('ended') ? { env: { ...process.env, SABLOCK_RUN: before } } : undefined;
+      const left = () => sablock([...run(directory, 'orphan'), '--', 'printenv', 'SABLOCK_RUN']).stdout;
+      const options = between.includes('ended') ? { env: { ...process.env, SABLOCK_RUN: left() } } : undefined;
       const inner = [...around, CLI, ...run(directory, 'orphan'), '--', 'echo', 'inside'];
       const tried = [CLI, ...run(directory, 'orphan', '--if-available'), '--', 'echo', 'inside'];
       // Waits until its run was killed, then runs another.

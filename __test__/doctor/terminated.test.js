@@ -11,22 +11,19 @@ const { watched } = require('../helpers/threads.js');
 
 const [SPINS, RETURNED] = [0, 1];
 const HELD = 8;
-const formatting = (spin) => {
-  Error.prepareStackTrace = spin;
-};
 
 /** By what runs: what calls it, in a thread whose lock at 0 is waited for, while the one at `HELD` is held. */
 const CALLS = {
-  'the formatter of a stack, for the place of an unlock that somebody waits for': (here, spin, formatting) => {
-    formatting(spin);
+  'the formatter of a stack, for the place of an unlock that somebody waits for': (here, spin) => {
+    Error.prepareStackTrace = spin;
     here.mutex.unlock();
   },
-  'the formatter of a stack, for the place of a wait': (here, spin, formatting) => {
-    formatting(spin);
+  'the formatter of a stack, for the place of a wait': (here, spin) => {
+    Error.prepareStackTrace = spin;
     here.held.lockAsync();
   },
-  'the formatter of a stack, for the place of a wait that blocks': (here, spin, formatting) => {
-    formatting(spin);
+  'the formatter of a stack, for the place of a wait that blocks': (here, spin) => {
+    Error.prepareStackTrace = spin;
     here.held.lock();
   },
   'the clock of a thread that starts the doctor': (here, spin) => {
@@ -60,19 +57,18 @@ for (const [what, act] of Object.entries(CALLS)) {
         const wait = mutex.lockAsync();
         actor
           .do(
-            (here, act, formatting, spins, returned) => {
-              const [run, format] = [act, formatting].map((source) => new Function(`return ${source}`)());
+            (here, act, spins, returned) => {
+              const run = new Function(`return ${act}`)();
               const spin = () => {
                 here.raise(spins);
                 for (;;) Math.random();
               };
               try {
-                run(here, spin, format);
+                run(here, spin);
               } catch {}
               here.raise(returned);
             },
             String(act),
-            String(formatting),
             SPINS,
             RETURNED,
           )
