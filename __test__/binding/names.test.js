@@ -249,7 +249,10 @@ test(
     assert.deepEqual(indices, [0, 1, 2]);
     assert.ok(waits.length > 0);
     assert.equal(waits.at(-1).index, 2);
-    for (const { ownerThreadId } of waits) assert.equal(ownerThreadId, there.threadId);
+    for (const { ownerThreadId, begunMs, waitedMs } of waits) {
+      assert.equal(ownerThreadId, there.threadId);
+      assert.ok(begunMs >= waitedMs && begunMs < 60_000, `${begunMs} ms ago, for ${waitedMs} ms`);
+    }
     assert.ok(waits.at(-1).waitedMs >= 30 && waits.at(-1).waitedMs < 60_000, `${waits.at(-1).waitedMs} ms`);
     for (const words of lists) assert.equal(named(binding.release(words, Ask.Mutex, 1, 0)), 'RELEASED');
   }),

@@ -11,6 +11,7 @@ const { Profile } = require('pprof-format');
 const { about, namedMutexes, sleep, withDoctor } = require('../helpers/doctor.js');
 const { createFolder } = require('../helpers/folder.js');
 const { limit } = require('../helpers/limits.js');
+const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
 const { LockManager } = require('../..');
 const { encodeProfile } = require('../../lib/doctor/profile.js');
@@ -353,6 +354,35 @@ test(
       for (const { tid } of [...waits, ...holds]) {
         assert.ok(traceEvents.some(({ ph, name, tid: row }) => ph === 'M' && name === 'thread_name' && row === tid));
       }
+    }),
+  ),
+);
+
+test(
+  'the trace has one after the other the waits of a thread that blocks for several locks',
+  needs('prompt ends'),
+  watched((_, threads) =>
+    withDoctor(ON, async (doctor) => {
+      const mutexes = namedMutexes(2);
+      const guards = [];
+      for (const mutex of mutexes) guards.push(await mutex.acquireAsync());
+      const { buffer } = mutexes[0];
+      const worker = threads.start('doctor-steps', { buffer, names: mutexes.map(({ name }) => name), hasDoctor: true });
+      const taken = worker.call('lockAll', 60_000);
+      for (const [index, mutex] of mutexes.entries()) {
+        await threads.queued(mutex, 1);
+        await sleep(5);
+        guards[index].unlock();
+      }
+      await taken;
+      const file = path.join(folder, 'several.json');
+      doctor.writeTrace(file);
+      const { traceEvents } = JSON.parse(fs.readFileSync(file, 'utf8'));
+      const waits = traceEvents.filter(({ ph, cat }) => ph === 'X' && cat === 'wait');
+      const [first, second] = mutexes.map(({ name }) => waits.find(({ args }) => args.lock === `Mutex ${name}`));
+      // Microseconds.
+      assert.ok(first.dur >= 4e3 && second.dur >= 4e3, `${first.dur} and ${second.dur}`);
+      assert.ok(first.ts + first.dur <= second.ts, `${first.ts} + ${first.dur} and ${second.ts}`);
     }),
   ),
 );

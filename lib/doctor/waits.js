@@ -93,9 +93,9 @@ class Waits {
     return hold === undefined ? this.#doctor.askedSite : this.#holds.siteOf(hold);
   }
 
-  #end(seen, status, waitedMs) {
+  #end(seen, status, waitedMs, since = seen.since) {
     seen.isOver = true;
-    binding.doctorWaitOver(seen.number, waitedMs, isGranted(status));
+    binding.doctorWaitOver(seen.number, since, waitedMs, isGranted(status));
     if (seen.suspended !== null) this.#endSuspension(seen, status);
     if (isGranted(status)) seen.granted?.();
     // Both know what the promise came to: a guard that is dropped while it holds is to be collected, which makes it a leak.
@@ -214,7 +214,8 @@ class Waits {
       for (const seen of waits) if (seen !== null) this.#end(seen, status, -1);
       return;
     }
-    const waited = new Map(binding.foundAll().waits.map(({ index, waitedMs }) => [index, waitedMs]));
+    const waited = new Map(binding.foundAll().waits.map((wait) => [wait.index, wait]));
+    const now = clock.now();
     // Locks before the one that could not be had were granted, and went back.
     const stoppedAt = thread.record[StoppedAt];
     for (const [index, begun] of waits.entries()) {
@@ -223,7 +224,9 @@ class Waits {
       const seen = begun ?? (waited.has(index) ? this.#begin(this.#subjectAt(index, ...args), true, { site }) : null);
       if (seen === null) continue;
       if (isLast && status === binding.DEADLOCK) binding.doctorNote(seen.number, { awaiting: [] });
-      this.#end(seen, waited.has(index) && !isLast ? GRANTED : status, waited.get(index) ?? -1);
+      const wait = waited.get(index);
+      if (wait === undefined) this.#end(seen, status, -1);
+      else this.#end(seen, isLast ? status : GRANTED, wait.waitedMs, now - wait.begunMs);
     }
     if (isGranted(status)) this.#tookAll(args, site);
   }

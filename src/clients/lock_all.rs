@@ -55,7 +55,7 @@ impl LockSet {
             let outcome = engine.wait(agent, primitive, place, request, limit, &mut caller);
             let queued = if fault!(OldWaitIsNotedAgain) { caller.queued } else { caller.queued.take() };
             if let Some((owner, since)) = queued {
-                self.waits.push(PartWait { index, owner, waited: sync::now().saturating_duration_since(since) });
+                self.waits.push(PartWait { index, owner, since, waited: sync::now().saturating_duration_since(since) });
             }
             let Ok(Outcome::Granted { abandoned_by, .. }) = outcome else {
                 self.stopped_at = Some(index);

@@ -1,7 +1,7 @@
 //! Locks that are wanted together, and those of them that an event loop has while it waits for the next.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 
@@ -30,6 +30,8 @@ pub struct PartWait {
     pub index: usize,
     /// The agent that held it alone when the wait began; 0 for none.
     pub owner: AgentId,
+    /// Since when.
+    pub since: Instant,
     /// The time that it took.
     pub waited: Duration,
 }

@@ -221,7 +221,7 @@ mod tests {
         let locks = [lock(None, 8), lock(None, 16), lock(None, 24), lock(Some("a"), 32), lock(Some("a"), 40)];
         for lock in locks {
             let number = state.begin_wait(testing::wait(1, lock, 64, sync::now()));
-            state.end_wait(number, Some(Duration::from_millis(1)), true);
+            state.end_wait(number, Some((0.0, Duration::from_millis(1))), true);
         }
         state.forget(1, &[locks[0], locks[1], locks[3], locks[4]]);
         let mut counted: Vec<_> = state

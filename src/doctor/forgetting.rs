@@ -92,7 +92,7 @@ mod tests {
         let many = MOST_LEFT as ThreadId;
         for thread in 0..=many {
             let number = state.begin_wait(testing::wait(thread, lock, 64, sync::now()));
-            state.end_wait(number, Some(Duration::from_millis(1)), true);
+            state.end_wait(number, Some((0.0, Duration::from_millis(1))), true);
             state.detach(thread, thread > 0);
         }
         let [contended] = state.contention.sorted()[..] else { panic!("it is one lock") };
@@ -176,7 +176,7 @@ mod tests {
         let lock = Lock { name: None, kind: "Mutex".into(), byte_offset: Some(0), address };
         let lock = state.names.keep(lock, thread);
         let number = state.begin_wait(testing::wait(thread, lock, address, sync::now()));
-        state.end_wait(number, Some(sync::since(sync::now())), true);
+        state.end_wait(number, Some((0.0, sync::since(sync::now()))), true);
         lock
     }
 

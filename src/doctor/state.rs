@@ -258,22 +258,24 @@ impl Knowledge {
         self.last_wait
     }
 
-    /// A wait is over, after so long; `None`: it did not come to waiting.
-    pub fn end_wait(&mut self, number: WaitNumber, waited: Option<Duration>, is_granted: bool) {
+    /// A wait is over, which began then, in the milliseconds of its thread's clock, and took so long; `None`: it did not come to
+    /// waiting.
+    pub fn end_wait(&mut self, number: WaitNumber, waited: Option<(f64, Duration)>, is_granted: bool) {
         let Some(wait) = self.waits.remove(&number) else { return };
         if is_granted && let Some(watched) = self.watched.get_mut(&wait.address) {
             // Somebody got in: it moves.
             (watched.since, watched.is_reported) = (sync::now(), false);
         }
-        let Some(waited) = waited.filter(|_| wait.is_counted) else { return };
+        let Some((since, waited)) = waited.filter(|_| wait.is_counted) else { return };
         let node = self.names.node(wait.lock);
         let freed = self.contention.ended_by(&wait, is_granted);
         if self.options.counts {
             self.contention.count(&wait, node, waited, freed);
         }
         if self.options.traces {
-            let end = sync::now();
-            let begin = end.checked_sub(waited).unwrap_or(wait.since);
+            // Not from now on backwards: the thread may have been kept from going on since it measured that.
+            let begin = self.tables.get(&wait.thread).map_or(wait.since, |table| table.instant(since));
+            let end = (begin + waited).max(freed.map_or(begin, |unlock| unlock.at));
             self.trace.push(Slice {
                 kind: "wait",
                 lock: wait.lock,

@@ -92,7 +92,7 @@ fn locks_that_were_waited_for_longest_come_first() {
     for (thread, milliseconds) in [(1, 2), (2, 30), (3, 4)] {
         let lock = mutex(&mut state, None, thread as usize * 8);
         let number = waits_at(&mut state, thread, lock, 8, 0, 0);
-        state.end_wait(number, Some(Duration::from_millis(milliseconds)), false);
+        state.end_wait(number, Some((0.0, Duration::from_millis(milliseconds))), false);
     }
     let report = state.report(&[]);
     let totals: Vec<_> = report.contention.iter().map(|contended| contended.all.total.as_millis()).collect();
@@ -232,7 +232,7 @@ fn the_text_tells_each_lock_once_what_hangs_first_and_each_place_as_what_it_is()
     for waited in [5, 700] {
         let number = waits_at(&mut state, 5, slow, 24, sites[3], 1);
         state.contention.unlocking(24, Unlock { place: (ENDED, sites[2]), at: sync::now() });
-        state.end_wait(number, Some(Duration::from_millis(waited)), true);
+        state.end_wait(number, Some((0.0, Duration::from_millis(waited))), true);
     }
     let text = state.asked_text(&[8, 7]);
     let expected = r#"sablock doctor: 2 deadlocks, 3 stuck locks, 1 lock order that can deadlock, 1 l…
@@ -297,7 +297,7 @@ fn a_wait_for_what_is_no_lock_is_no_delay() {
     let lock = mutex(&mut state, None, 8);
     for is_counted in [false, true] {
         let number = state.begin_wait(TrackedWait { is_counted, ..testing::wait(1, lock, 8, sync::now()) });
-        state.end_wait(number, Some(SECOND), true);
+        state.end_wait(number, Some((0.0, SECOND)), true);
         let counted = (state.report(&[]).contention.len(), state.trace.slices.len());
         assert_eq!(counted, (usize::from(is_counted), usize::from(is_counted)));
     }
@@ -356,7 +356,7 @@ fn figures_and_places_of_a_report_are_each_in_its_own_place() {
     let inner = mutex(&mut state, None, 16);
     for waited in [5, 700] {
         let number = waits_at(&mut state, ENDED, lock, 24, 0, 1);
-        state.end_wait(number, Some(Duration::from_millis(waited)), true);
+        state.end_wait(number, Some((0.0, Duration::from_millis(waited))), true);
     }
     let sites = ["one", "two"].map(|frame| site(&mut state, frame));
     let nodes = [lock, inner].map(|lock| state.names.node(lock));

@@ -28,7 +28,7 @@ pub struct Slice {
 /// All slices.
 #[derive(Default)]
 pub struct Trace {
-    /// In order of their ends.
+    /// As they were told.
     pub slices: Vec<Slice>,
 }
 

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 /// The protocol that two copies must have in common to share a lot: the words, the binding's functions and their meanings.
 /// To be raised with each change of any of them.
-pub const PROTOCOL: u32 = 15;
+pub const PROTOCOL: u32 = 16;
 
 /// By this symbol a copy is known.
 #[unsafe(no_mangle)]

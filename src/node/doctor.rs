@@ -320,10 +320,11 @@ pub fn doctor_forget(thread_id: u32, locks: Vec<u32>) {
     DOCTOR.with(|state| state.forget(thread_id, &locks));
 }
 
-/// A wait is over. It is below 0 if it did not come to waiting.
+/// A wait is over, which began then, in the milliseconds of its thread's clock. `waited_ms` is below 0 if it did not come to waiting.
 #[napi(catch_unwind)]
-pub fn doctor_wait_over(wait: f64, waited_ms: f64, is_granted: bool) {
-    DOCTOR.with(|state| state.end_wait(wait as u64, duration(waited_ms), is_granted));
+pub fn doctor_wait_over(wait: f64, since: f64, waited_ms: f64, is_granted: bool) {
+    let waited = duration(waited_ms).map(|waited| (since, waited));
+    DOCTOR.with(|state| state.end_wait(wait as u64, waited, is_granted));
 }
 
 /// A lock is about to be freed that is held since then, in the milliseconds of the thread's clock. Without a site, which takes long to

@@ -14,6 +14,7 @@ use crate::agents::AgentId;
 use crate::clients::{LockSet, PartWait};
 use crate::engine::{Limit, Outcome, Reply, ReplyError};
 use crate::memory::Place;
+use crate::sync;
 
 fn set_of(words: &[JsWord], asks: &[Ask]) -> LockSet {
     LockSet::new(words.iter().zip(asks).map(|(words, ask)| (ask.primitive(), words.0, ask.hold(1, 0))))
@@ -124,6 +125,8 @@ pub struct JsPartWait {
     pub index: u32,
     /// The thread that held it; `null` for none.
     pub owner_thread_id: Option<u32>,
+    /// How long ago it began, in milliseconds.
+    pub begun_ms: f64,
     /// For how long, in milliseconds.
     pub waited_ms: f64,
 }
@@ -143,9 +146,10 @@ pub struct JsFound {
 #[napi(catch_unwind)]
 pub fn found_all(env: Env) -> Result<JsFound> {
     let report = |&(index, ended): &(usize, AgentId)| EndReport { index: index as u32, ended };
-    let part_wait = |PartWait { index, owner, waited }: &PartWait| JsPartWait {
+    let part_wait = |PartWait { index, owner, since, waited }: &PartWait| JsPartWait {
         index: *index as u32,
         owner_thread_id: engine().agents.thread(*owner),
+        begun_ms: sync::since(*since).as_secs_f64() * 1e3,
         waited_ms: waited.as_secs_f64() * 1e3,
     };
     JsThread::with(env, |thread| {

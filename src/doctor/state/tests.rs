@@ -4,9 +4,13 @@ use super::super::names::Lock;
 use super::super::testing;
 use super::*;
 
+/// Of a thread with one hold since then, in milliseconds.
+fn table_since(since: f64) -> HoldTable {
+    HoldTable::with([1.0, 1.0, 1.0, since, 1.0, 8.0])
+}
+
 #[test]
 fn a_hold_that_was_away_began_when_it_came_back_though_the_watchdog_did_not_look_meanwhile() {
-    let table_since = |since| HoldTable::with([1.0, 1.0, 1.0, since, 1.0, 8.0]);
     let mut state = Knowledge::default();
     state.options.long_hold = Duration::from_nanos(8);
     state.tables.insert(1, table_since(0.0));
@@ -28,9 +32,29 @@ fn a_lock_that_is_watched_moves_when_somebody_gets_in_and_not_when_somebody_give
         let since = sync::now();
         state.watched.insert(64, Watched { holder: vec![(1, 1)], since, is_reported: true });
         let number = state.begin_wait(testing::wait(2, 1, 64, since));
-        state.end_wait(number, Some(Duration::ZERO), is_granted);
+        state.end_wait(number, Some((0.0, Duration::ZERO)), is_granted);
         let Watched { since: then, is_reported, .. } = state.watched[&64];
         assert_eq!((then == since, is_reported), (!is_granted, !is_granted), "granted: {is_granted}");
+    }
+}
+
+#[test]
+fn a_slice_of_a_wait_begins_when_its_thread_says_and_ends_no_earlier_than_its_unlock() {
+    const WAITED: Duration = Duration::from_millis(3);
+    let mut state = Knowledge::default();
+    (state.options.traces, state.options.counts) = (true, true);
+    state.tables.insert(2, table_since(0.0));
+    for is_freed_late in [false, true] {
+        let begin = state.tables[&2].instant(5.0);
+        let number = state.begin_wait(testing::wait(2, 1, 64, sync::now()));
+        let place = (1, 0);
+        let at = if is_freed_late { begin + 2 * WAITED } else { begin + WAITED / 2 };
+        state.contention.unlocking(64, Unlock { place, at });
+        state.end_wait(number, Some((5.0, WAITED)), true);
+        let slice = state.trace.slices.last().unwrap();
+        let end = begin + if is_freed_late { 2 * WAITED } else { WAITED };
+        assert_eq!((slice.begin, slice.end), (begin, end), "freed late: {is_freed_late}");
+        assert_eq!(slice.freed.map(|unlock| unlock.at), Some(at));
     }
 }
 
