@@ -121,6 +121,70 @@ test(
   }),
 );
 
+/** Calls that block for the mutex, or for the name. What they get they give back. */
+const CALLS = {
+  'lock()': (here) => {
+    const mutex = new here.sablock.Mutex(here.buffer);
+    mutex.lock();
+    mutex.unlock();
+  },
+  'lockAll()': (here) => here.sablock.lockAll([new here.sablock.Mutex(here.buffer)]).unlock(),
+  'requestSync()': (here, name) => here.sablock.locks.requestSync(name, () => {}),
+};
+/** Indices of the shared memory: how many messages each has published. */
+const [OF_CUT_OFF, OF_BEHIND] = [4, 5];
+
+for (const [verb, block] of Object.entries(CALLS)) {
+  test(
+    `${verb} that a time limit of vm has cut off publishes no long hold any more`,
+    needs('termination when busy'),
+    watched(async (_, threads) => {
+      const buffer = new SharedArrayBuffer(64);
+      const cells = new Int32Array(buffer);
+      const name = `cut off in ${process.pid}: ${verb}`;
+      const count = (here, channel, index) => {
+        const cells = new Int32Array(here.buffer);
+        here.require('node:diagnostics_channel').subscribe(channel, () => Atomics.add(cells, index, 1));
+      };
+      const [holder] = await startActors(threads, 1, buffer);
+      const [cutOff] = await startActors(threads, 1, buffer, { prepare: count }, LONG, OF_CUT_OFF);
+      const [behind] = await startActors(threads, 1, buffer, { prepare: count }, LONG, OF_BEHIND);
+      await holder.do(async (here, name) => {
+        here.mutex = new here.sablock.Mutex(here.buffer);
+        here.mutex.lock();
+        await new Promise((had) => {
+          here.request = here.sablock.locks.request(name, () => {
+            had();
+            return new Promise((free) => Object.assign(here, { free }));
+          });
+        });
+      }, name);
+      const code = await cutOff.do(
+        (here, source, name) => {
+          const block = new Function(`'use strict'; return ${source};`)();
+          const call = () => block(here, name);
+          try {
+            here.require('node:vm').runInNewContext('call()', { call }, { timeout: 20 });
+          } catch ({ code }) {
+            return code;
+          }
+        },
+        String(block),
+        name,
+      );
+      assert.equal(code, 'ERR_SCRIPT_EXECUTION_TIMEOUT');
+      const blocked = behind.do(block, name);
+      await threads.until('who waits has published twice', () => Atomics.load(cells, OF_BEHIND) >= 2);
+      assert.equal(Atomics.load(cells, OF_CUT_OFF), 0);
+      await holder.do((here) => {
+        here.mutex.unlock();
+        here.free();
+      });
+      await blocked;
+    }),
+  );
+}
+
 /** The time of this thread is the test's: `pass(ms)` lets some go by, looks at what is waited for, and returns what that publishes. */
 function watchHere(t, note = ({ name, heldAtLeastMs }) => [name, heldAtLeastMs]) {
   const messages = [];

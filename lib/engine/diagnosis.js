@@ -67,6 +67,8 @@ exports.cycleKinds = () => thread.cycleKinds ?? binding.cycleKinds();
 
 /** The scope of a wait that blocks: the call itself. */
 class CallScope {
+  isBlocking = true;
+
   runInAsyncScope(tell) {
     tell();
   }
@@ -79,7 +81,7 @@ class Holds {
   /** The hold that was watched last. */
   #last = null;
 
-  /** `scope` has `runInAsyncScope(tell)`, which tells in the context of who waits. */
+  /** `scope` has `runInAsyncScope(tell)`, which tells in the context of who waits; and `isBlocking`, if a call blocks meanwhile. */
   watch(word, lock, hold, scope, isOfSet = false) {
     let watched = this.#watched.get(word);
     if (watched === undefined) {
@@ -88,7 +90,7 @@ class Holds {
     }
     watched.scopes.add(scope);
     this.#see(word, watched, hold);
-    this.#timer ??= clock.setInterval(() => this.look(), LOOK_MS).unref();
+    this.#timer ??= clock.setInterval(() => this.#lookFromLoop(), LOOK_MS).unref();
   }
 
   unwatch(word, scope) {
@@ -106,6 +108,14 @@ class Holds {
   seenMs(word, threadId) {
     const last = this.#last;
     return last?.word === word && last.threadId === threadId ? last.ms : 0;
+  }
+
+  /** No call blocks then: those that are watched still were cut off, as `vm` does it with a time limit, which runs no `finally`. */
+  #lookFromLoop() {
+    for (const [word, { scopes }] of this.#watched) {
+      for (const scope of scopes) if (scope.isBlocking) this.unwatch(word, scope);
+    }
+    this.look();
   }
 
   /** Called by the timer, and by a blocked thread between two slices of its sleep. */
