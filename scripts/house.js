@@ -41,9 +41,9 @@ const BELOW = {
 const LINES = {
   src: 563,
   'src/agents': 315,
-  'src/clients': 2076,
+  'src/clients': 2078,
   'src/desk': 356,
-  'src/doctor': 2756,
+  'src/doctor': 2758,
   'src/engine': 5758,
   'src/files': 3335,
   'src/node': 4016,
@@ -52,9 +52,9 @@ const LINES = {
   lib: 771,
   'lib/cli': 704,
   'lib/doctor': 2632,
-  'lib/engine': 1685,
+  'lib/engine': 1695,
   'lib/load': 271,
-  'lib/named': 2256,
+  'lib/named': 2257,
   'lib/primitives': 3478,
   'lib/stores': 4303,
 };

@@ -210,11 +210,8 @@ class Waits {
   }
 
   #endAll({ site, waits }, args, status) {
-    if (status === CUT_OFF) {
-      for (const seen of waits) if (seen !== null) this.#end(seen, status, -1);
-      return;
-    }
-    const waited = new Map(binding.foundAll().waits.map((wait) => [wait.index, wait]));
+    const found = status === CUT_OFF ? [] : binding.foundAll().waits;
+    const waited = new Map(found.map((wait) => [wait.index, wait]));
     const now = clock.now();
     // Locks before the one that could not be had were granted, and went back.
     const stoppedAt = thread.record[StoppedAt];

@@ -125,7 +125,7 @@ pub struct JsPartWait {
     pub index: u32,
     /// The thread that held it; `null` for none.
     pub owner_thread_id: Option<u32>,
-    /// How long ago it began, in milliseconds.
+    /// The time since it began, in milliseconds.
     pub begun_ms: f64,
     /// For how long, in milliseconds.
     pub waited_ms: f64,

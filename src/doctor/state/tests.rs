@@ -4,7 +4,7 @@ use super::super::names::Lock;
 use super::super::testing;
 use super::*;
 
-/// Of a thread with one hold since then, in milliseconds.
+/// A thread's table with one hold since then, in milliseconds.
 fn table_since(since: f64) -> HoldTable {
     HoldTable::with([1.0, 1.0, 1.0, since, 1.0, 8.0])
 }
