@@ -163,7 +163,12 @@ for (const [verb, take] of Object.entries(ROWS)) {
     });
   };
   found(`a row that ${verb} takes inside of a lock comes after it`, inBothOrders());
-  silent(`a row that ${verb} takes with a timeout inside of a lock does not come after it`, inBothOrders(60_000));
+  for (const timeout of [60_000, { timeout: 60_000 }]) {
+    silent(
+      `a row that ${verb} takes with a timeout, of type ${typeof timeout}, inside of a lock does not come after it`,
+      inBothOrders(timeout),
+    );
+  }
 }
 
 const MAY = { allowMainThread: true };
@@ -173,41 +178,43 @@ const onceOf = () => new Once(new SharedArrayBuffer(Once.BYTES), 0, MAY);
 const manager = new LockManager(MAY);
 let made = 0;
 const nameOf = () => `order of ${process.pid}.${made++}`;
-const withLock = (lock, body) => {
-  lock.lock();
+const withLock = (lock, body, options) => {
+  lock.lock(options);
   body();
   lock.unlock();
 };
-const withGuard = (lock, body) => {
-  const guard = lock.acquire();
+const withGuard = (lock, body, options) => {
+  const guard = lock.acquire(options);
   body();
   guard.unlock();
 };
+
+const withSync = (lock, body, options) => lock.executeLockedSync(body, options);
 
 /** Verbs that block: how the lock is made, and how a body runs while it is held. */
 const BLOCKING = {
   'lock()': [mutexOf, withLock],
   'acquire()': [mutexOf, withGuard],
-  'executeLockedSync()': [mutexOf, (lock, body) => lock.executeLockedSync(body)],
+  'executeLockedSync()': [mutexOf, withSync],
   'lockAll()': [
     mutexOf,
-    (lock, body) => {
-      const guard = lockAll([lock]);
+    (lock, body, options) => {
+      const guard = lockAll([lock], options);
       body();
       guard.unlock();
     },
   ],
   'read.lock()': [rwlockOf('read'), withLock],
   'read.acquire()': [rwlockOf('read'), withGuard],
-  'read.executeLockedSync()': [rwlockOf('read'), (lock, body) => lock.executeLockedSync(body)],
+  'read.executeLockedSync()': [rwlockOf('read'), withSync],
   'write.lock()': [rwlockOf('write'), withLock],
   'write.acquire()': [rwlockOf('write'), withGuard],
-  'runSync()': [onceOf, (once, body) => new Int32Array(once.buffer).fill(0) && once.runSync(body)],
-  'requestSync()': [nameOf, (name, body) => manager.requestSync(name, body)],
+  'runSync()': [onceOf, (once, body, options) => new Int32Array(once.buffer).fill(0) && once.runSync(body, options)],
+  'requestSync()': [nameOf, (name, body, options = {}) => manager.requestSync(name, options, body)],
   'acquire() of a name': [
     nameOf,
-    (name, body) => {
-      const held = manager.acquire(name);
+    (name, body, options) => {
+      const held = manager.acquire(name, options);
       body();
       held.unlock();
     },
@@ -223,6 +230,12 @@ for (const [verb, [make, hold]] of Object.entries(BLOCKING)) {
       hold(lock, () => withLock(mutex, () => {}));
     },
   );
+
+  silent(`what ${verb} would block for with a timeout inside of a lock does not come after it`, () => {
+    const [lock, mutex] = [make(), mutexOf()];
+    withLock(mutex, () => hold(lock, () => {}, { timeout: 60_000 }));
+    hold(lock, () => withLock(mutex, () => {}));
+  });
 }
 
 found('a once and a mutex in both orders are a cycle', async () => {

@@ -304,6 +304,17 @@ test(
       last.unlock();
       await taken;
       assert.deepEqual(counts(), [[[1, 1]], [], [[2, 1]]]);
+      // The second one is free when the call begins, and is taken while that waits for the first.
+      const before = await mutexes[0].acquireAsync();
+      const meanwhile = worker.call('lockAll', 60_000);
+      await threads.queued(mutexes[0], 1);
+      const between = await mutexes[1].acquireAsync();
+      before.unlock();
+      await threads.queued(mutexes[1], 1);
+      between.unlock();
+      await meanwhile;
+      // That wait is known at its end only: its unlock was nobody's affair.
+      assert.deepEqual(counts(), [[[2, 2]], [[1, 0]], [[2, 1]]]);
     }),
   ),
 );
