@@ -173,9 +173,11 @@ for (const [verb, block] of Object.entries(CALLS)) {
         name,
       );
       assert.equal(code, 'ERR_SCRIPT_EXECUTION_TIMEOUT');
+      // The limit may come late.
+      const before = Atomics.load(cells, OF_CUT_OFF);
       const blocked = behind.do(block, name);
       await threads.until('who waits has published twice', () => Atomics.load(cells, OF_BEHIND) >= 2);
-      assert.equal(Atomics.load(cells, OF_CUT_OFF), 0);
+      assert.equal(Atomics.load(cells, OF_CUT_OFF), before);
       await holder.do((here) => {
         here.mutex.unlock();
         here.free();
