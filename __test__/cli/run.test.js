@@ -208,7 +208,8 @@ for (const between of ['', ', inside of another run,', ', itself inside what one
   );
 }
 
-const TIMED_OUT = /^sablock: .* timed out after 50 ms/;
+/** All that it says: it waits no longer. */
+const TIMED_OUT = /^sablock: .* timed out after 50 ms.*\n$/;
 
 for (const [what, end] of Object.entries({
   'has ended': '',

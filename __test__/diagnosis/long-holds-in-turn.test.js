@@ -238,6 +238,27 @@ test(
 );
 
 test(
+  'a wait ends its watch though nobody listens any more',
+  watched(async (t) => {
+    const mutex = new Mutex(new SharedArrayBuffer(4));
+    const listener = () => {};
+    mutex.tryLock();
+    subscribe(LONG, listener);
+    const first = mutex.lockAsync();
+    unsubscribe(LONG, listener);
+    // The holder of a mutex is known where somebody waits for it.
+    const second = mutex.lockAsync();
+    mutex.unlock();
+    await first;
+    const pass = watchHere(t);
+    assert.deepEqual([pass(0), pass(100)], [[], []]);
+    mutex.unlock();
+    await second;
+    mutex.unlock();
+  }),
+);
+
+test(
   'a name that several wait for is watched once, also when the first of them has gone before the last came',
   watched(async (t) => {
     const pass = watchHere(t);
