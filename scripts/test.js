@@ -5,19 +5,21 @@ const { run } = require('node:test');
 const { spec, tap } = require('node:test/reporters');
 const { AT_ONCE, FILE_LIMIT, testFiles } = require('./node-test.js');
 
-/** The part of a run within which the files of stores begin: one of the longest at its very end would leave the others idle. */
+/** The part of a run within which long files begin: one of the longest at its very end would leave the others idle. */
 const EARLY = 0.7;
+/** Their folders. */
+const LONG = ['stores', 'surroundings'];
 
 /**
  * Most tests of stores wait for leases, and those of other subjects compute, so that both are begun by turns, evenly. `node --test`
  * would sort them.
  */
 function mixed(files) {
-  const isOfStores = (file) => path.dirname(file).endsWith('stores');
+  const isLong = (file) => LONG.includes(path.basename(path.dirname(file)));
   const spread = (group, part) => group.map((file, index) => ({ file, at: (part * index) / group.length }));
-  const waiting = spread(files.filter(isOfStores), EARLY);
+  const waiting = spread(files.filter(isLong), EARLY);
   const computing = spread(
-    files.filter((file) => !isOfStores(file)),
+    files.filter((file) => !isLong(file)),
     1,
   );
   return [...waiting, ...computing].sort((a, b) => a.at - b.at).map(({ file }) => file);
