@@ -43,7 +43,7 @@ const LINES = {
   'src/agents': 315,
   'src/clients': 2078,
   'src/desk': 356,
-  'src/doctor': 2758,
+  'src/doctor': 2761,
   'src/engine': 5758,
   'src/files': 3335,
   'src/node': 4016,

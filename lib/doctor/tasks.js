@@ -1,6 +1,5 @@
 // Which holds' functions await which waits, and the likely deadlocks that come of it: the tasks of this thread.
 
-const { threadId } = require('node:worker_threads');
 const { binding } = require('../engine/thread.js');
 const { tellDeadlock } = require('../engine/diagnosis.js');
 const { setStack } = require('../error-stack.js');
@@ -16,11 +15,10 @@ const MOST_ASKED = 8;
 const ASKED_EVERY = 1;
 
 /** The error of a wait, whose stack is the place that waits: no code of the program runs now. */
-function errorOf({ wait, info }, { waits }) {
+function errorOf({ wait }, { waits }) {
   const cycle = waits.map(({ waiter, lock }) => ({ threadId: waiter.threadId, byteOffset: lock.byteOffset }));
   const error = new DeadlockError(wait.word, cycle);
-  const isOwn = ({ waiter, lock }) => waiter.threadId === threadId && lock.kind === info.kind;
-  const { stack } = (waits.find(isOwn) ?? waits[0]).waiter;
+  const { stack } = waits[0].waiter;
   return setStack(error, [`${error.name}: ${error.message}`, ...stack.map((frame) => `    at ${frame}`)].join('\n'));
 }
 

@@ -15,7 +15,7 @@ use crate::sync;
 pub type PermitHolders = FxHashMap<usize, Vec<ThreadId>>;
 
 impl Knowledge {
-    /// The functions of these holds await a wait. Returns the deadlock that it is in as JSON, if one is known.
+    /// The functions of these holds await a wait. Returns the deadlock that it is in as JSON, from it on, if one is known.
     pub fn note_awaiting(
         &mut self,
         number: WaitNumber,
@@ -33,9 +33,12 @@ impl Knowledge {
             self.note_deadlock(number, permits, Some(age))?
         };
         let was_reported = std::mem::replace(&mut self.deadlocks[index].is_reported, true);
-        let deadlock = &self.deadlocks[index];
+        let mut deadlock = self.deadlocks[index].clone();
+        // A known one begins with the wait that it was found from.
+        let first = deadlock.waits.iter().position(|step| step.number == number)?;
+        deadlock.waits.rotate_left(first);
         let is_newest = deadlock.newest_awaited(&self.waits) == Some(number);
-        Some(self.deadlock_json(deadlock, was_reported, is_newest))
+        Some(self.deadlock_json(&deadlock, was_reported, is_newest))
     }
 
     /// Notes the deadlock that a wait is in: a likely one of waits of this age, or a certain one of blocked threads. Returns its place

@@ -26,5 +26,7 @@ fn a_deadlock_is_told_once_and_the_wait_that_began_last_knows_that_it_did() {
     ] {
         let told = ask(&mut state, index).unwrap();
         assert!(told.contains(facts), "{told}");
+        let waiters: Vec<_> = told.split("\"waiter\":{\"threadId\":").skip(1).map(|rest| &rest[..1]).collect();
+        assert_eq!(waiters, if index == 0 { ["1", "2"] } else { ["2", "1"] }, "{told}");
     }
 }
