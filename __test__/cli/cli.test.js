@@ -7,9 +7,10 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { test } = require('node:test');
-const { setImmediate: nextTurn } = require('node:timers/promises');
+const { setTimeout: sleep } = require('node:timers/promises');
 const { LockManager } = require('../../index.js');
 const { binding } = require('../../lib/engine/thread.js');
+const { sablockAll } = require('../helpers/command-lines.js');
 const { limit } = require('../helpers/limits.js');
 const { needs } = require('../helpers/runtime.js');
 
@@ -32,6 +33,9 @@ const newDirectory = () => {
 };
 /** The file has not been used for a day. */
 const age = (file) => fs.utimesSync(file, new Date(0), new Date(0));
+const ageAll = (directory) => {
+  for (const file of fs.readdirSync(directory)) age(path.join(directory, file));
+};
 const sablock = (...args) => spawnSync(process.execPath, [CLI, ...args], { encoding: 'utf8' });
 const js = (code) => [process.execPath, '-e', code];
 /** As `js`, where any command does: this one starts in no time. */
@@ -145,12 +149,15 @@ test('the command of run reads a pipe that is open as its descriptor 3', LINUX, 
 test('run waits for whoever holds, no longer than its time limit', SETTINGS, async (t) => {
   const directory = newDirectory();
   const { child, ended } = await holder(t, directory, 'job');
-  const run = (...options) => sablock('run', 'job', '--directory', directory, ...options, '--', 'true');
-  assert.deepEqual([run('--if-available').status, run('--if-available').stderr], [1, '']);
-  const late = run('--timeout', '50ms');
+  const run = ['run', 'job', '--directory', directory];
+  const [busy, late] = sablockAll([
+    [...run, '--if-available', '--', 'true'],
+    [...run, '--timeout', '50ms', '--', 'true'],
+  ]);
+  assert.deepEqual([busy.status, busy.stderr], [1, '']);
   assert.equal(late.status, 1);
   assert.match(late.stderr, /^sablock: .*50 ms/);
-  const next = spawn(process.execPath, [CLI, 'run', 'job', '--directory', directory, ...js('')]);
+  const next = spawn(process.execPath, [CLI, ...run, ...js('')]);
   const nextEnded = new Promise((resolve) => next.once('exit', resolve));
   child.stdin.end();
   assert.deepEqual(await ended, [0, null]);
@@ -160,8 +167,12 @@ test('run waits for whoever holds, no longer than its time limit', SETTINGS, asy
 test('those who share a lock run at once', SETTINGS, async (t) => {
   const directory = newDirectory();
   const { child, ended } = await holder(t, directory, 'data', '--shared');
-  assert.equal(sablock('run', 'data', '--directory', directory, '--shared', '--if-available', 'true').status, 0);
-  assert.equal(sablock('run', 'data', '--directory', directory, '--if-available', 'true').status, 1);
+  const run = ['run', 'data', '--directory', directory, '--if-available'];
+  const [shares, alone] = sablockAll([
+    [...run, '--shared', 'true'],
+    [...run, 'true'],
+  ]);
+  assert.deepEqual([shares.status, alone.status], [0, 1]);
   child.stdin.end();
   await ended;
 });
@@ -206,13 +217,8 @@ test('a command that is not there, and what cannot be understood, have codes of 
   const missing = sablock('run', 'a', '--directory', directory, '--', '/no/such/command');
   assert.deepEqual([missing.status, missing.stderr], [127, 'sablock: Cannot run /no/such/command: ENOENT.\n']);
   // Node.js calls back for these, and throws for those.
-  for (const command of [directory, path.join(__filename, 'x'), 'x'.repeat(5000)]) {
-    const { status, stderr } = sablock('run', 'a', '--directory', directory, '--', command);
-    assert.equal(status, 126, stderr);
-    assert.match(stderr, /^sablock: Cannot run .*: E[A-Z]+\.\n$/);
-  }
-  assert.equal(sablock('locks', directory).stdout, '');
-  for (const args of [
+  const commands = [directory, path.join(__filename, 'x'), 'x'.repeat(5000)];
+  const misused = [
     ['run'],
     ['run', 'a'],
     ['run', 'a', ''],
@@ -220,24 +226,38 @@ test('a command that is not there, and what cannot be understood, have codes of 
     ['run', 'a', '--timeout', 'x', 'y'],
     ['what'],
     [],
-  ]) {
-    const { status, stderr } = sablock(...args);
-    assert.equal(status, 2, args.join(' '));
+  ];
+  const outcomes = sablockAll([
+    ...commands.map((command) => ['run', 'a', '--directory', directory, '--', command]),
+    ['locks', directory],
+    ...misused,
+  ]);
+  for (const { status, stderr } of outcomes.splice(0, commands.length)) {
+    assert.equal(status, 126, stderr);
+    assert.match(stderr, /^sablock: Cannot run .*: E[A-Z]+\.\n$/);
+  }
+  assert.equal(outcomes.shift().stdout, '');
+  for (const [index, { status, stderr }] of outcomes.entries()) {
+    assert.equal(status, 2, misused[index].join(' '));
     assert.notEqual(stderr, '');
   }
 });
 
 test('locks lists who holds, as a table and as JSON', SETTINGS, async (t) => {
   const directory = newDirectory();
-  assert.equal(sablock('locks', directory).stdout, '');
-  assert.equal(sablock('locks', '--json', directory).stdout, '[]\n');
+  const listed = () =>
+    sablockAll([
+      ['locks', directory],
+      ['locks', '--json', directory],
+    ]).map(({ stdout }) => stdout);
+  assert.deepEqual(listed(), ['', '[]\n']);
   const { child, ended } = await holder(t, directory, 'with spaces\u001b[2J');
-  const { stdout } = sablock('locks', directory);
+  const [table, json] = listed();
   assert.match(
-    stdout,
+    table,
     /^NAME +MODE +PID +THREAD +SINCE +ALIVE +MARK\nwith spaces\\u\{1b\}\[2J +exclusive +\d+ +0 +\d{4}-\S+ +yes\n/,
   );
-  const [lock, ...others] = JSON.parse(sablock('locks', '--json', directory).stdout);
+  const [lock, ...others] = JSON.parse(json);
   assert.deepEqual(others, []);
   assert.deepEqual(
     [lock.name, lock.mode, lock.pid, lock.threadId, lock.alive],
@@ -254,16 +274,24 @@ test('locks lists a holder that has ended, whose command keeps the lock', SETTIN
   stop(t, pid);
   child.kill('SIGKILL');
   await ended;
-  assert.match(sablock('locks', directory).stdout, /^left behind +exclusive +\d+ +0 +\d{4}-\S+ +no +abandoned$/m);
-  const [lock] = JSON.parse(sablock('locks', directory, '--json').stdout);
+  const [table, json] = sablockAll([
+    ['locks', directory],
+    ['locks', directory, '--json'],
+  ]);
+  assert.match(table.stdout, /^left behind +exclusive +\d+ +0 +\d{4}-\S+ +no +abandoned$/m);
+  const [lock] = JSON.parse(json.stdout);
   assert.deepEqual([lock.name, lock.pid, lock.alive, lock.marked], ['left behind', child.pid, false, true]);
   process.kill(pid, 'SIGKILL');
   // The next to come learns of it, and the mark stays until somebody takes it off.
   let status = 1;
   while (status !== 0) ({ status } = sablock('run', 'left behind', '--directory', directory, '--if-available', 'true'));
-  assert.match(sablock('locks', directory).stdout, /^left behind .* no +abandoned$/m);
-  sablock('run', 'left behind', '--directory', directory, '--mark-consistent', 'true');
-  assert.equal(sablock('locks', directory).stdout, '');
+  const [marked, , taken] = sablockAll([
+    ['locks', directory],
+    ['run', 'left behind', '--directory', directory, '--mark-consistent', 'true'],
+    ['locks', directory],
+  ]);
+  assert.match(marked.stdout, /^left behind .* no +abandoned$/m);
+  assert.equal(taken.stdout, '');
 });
 
 /** A process that holds, by the source of what it does with `manager`; it has said so. */
@@ -284,6 +312,10 @@ async function holdingProcess(t, directory, source) {
   };
   return { pid: child.pid, kill };
 }
+
+/** The source of one that holds all of these. */
+const acquiring = (names) =>
+  `Promise.all(${JSON.stringify(names)}.map((name) => manager.acquireAsync(name))).then(ready);`;
 
 test('locks has the thread that holds, and since when, also once its process has ended', SETTINGS, async (t) => {
   const directory = newDirectory();
@@ -352,7 +384,7 @@ test('one of several names that its process had while it waited for the others i
   const { child, ended } = await holder(t, directory, 'second');
   const { pid, kill } = await holdingProcess(t, directory, "manager.request(['first', 'second'], () => {}); ready();");
   const manager = new LockManager({ directory });
-  while ((await manager.query()).held.every(({ name }) => name !== 'first')) await nextTurn();
+  while ((await manager.query()).held.every(({ name }) => name !== 'first')) await sleep(5);
   const listed = () =>
     JSON.parse(sablock('locks', directory, '--json').stdout)
       .filter(({ name }) => name === 'first')
@@ -392,9 +424,13 @@ test('what a terminal would obey is escaped in a name, and nothing else', SETTIN
     [`<${plain}>`, `<${plain}>`],
   ]) {
     const held = await manager.acquireAsync(name);
-    const [, line] = sablock('locks', directory).stdout.split('\n');
+    const [table, json] = sablockAll([
+      ['locks', directory],
+      ['locks', directory, '--json'],
+    ]);
+    const [, line] = table.stdout.split('\n');
     assert.ok(line.startsWith(`${shown} `), line);
-    assert.equal(JSON.parse(sablock('locks', directory, '--json').stdout)[0].name, name);
+    assert.equal(JSON.parse(json.stdout)[0].name, name);
     held.unlock();
   }
 });
@@ -412,8 +448,7 @@ const NAMES = {
 test('a mark of any name is listed with its holder', SETTINGS, async (t) => {
   const directory = newDirectory();
   const names = Object.values(NAMES);
-  const source = `Promise.all(${JSON.stringify(names)}.map((name) => manager.acquireAsync(name))).then(ready);`;
-  const { pid, kill } = await holdingProcess(t, directory, source);
+  const { pid, kill } = await holdingProcess(t, directory, acquiring(names));
   await kill();
   const listed = new Map(JSON.parse(sablock('locks', directory, '--json').stdout).map((row) => [row.name, row]));
   for (const [what, name] of Object.entries(NAMES)) {
@@ -425,21 +460,21 @@ test('a mark of any name is listed with its holder', SETTINGS, async (t) => {
 
 test('jq reads what locks prints', withTool('jq'), async (t) => {
   const directory = newDirectory();
-  const holders = [await holder(t, directory, 'one "two"\n'), await holder(t, directory, 'more')];
+  const { child, ended } = await holder(t, directory, 'one "two"\n');
+  const manager = new LockManager({ scope: 'machine', directory });
+  const more = await manager.acquireAsync('more');
   const [cli, path] = [quote([process.execPath, CLI]), quote([directory])];
   const command = `${cli} locks ${path} --json | jq -r '.[] | select(.name | startswith("one")) | "\\(.pid) \\(.name)"'`;
   const { stdout } = spawnSync('sh', ['-c', command], { encoding: 'utf8' });
-  assert.equal(stdout, `${holders[0].child.pid} one "two"\n\n`);
-  const half = await new LockManager({ scope: 'machine', directory }).acquireAsync('one half \ud800');
+  assert.equal(stdout, `${child.pid} one "two"\n\n`);
+  const half = await manager.acquireAsync('one half \ud800');
   assert.match(
     spawnSync('sh', ['-c', command], { encoding: 'utf8' }).stdout,
     new RegExp(`^${process.pid} one half \ufffd$`, 'm'),
   );
-  half.unlock();
-  for (const { child, ended } of holders) {
-    child.stdin.end();
-    await ended;
-  }
+  for (const lock of [half, more]) lock.unlock();
+  child.stdin.end();
+  await ended;
 });
 
 const counts = (isChild) => `
@@ -527,13 +562,16 @@ test('doctor becomes the program, where Node.js can', BECOMES, () => {
 });
 
 test('--help and --version are its own, in each form, and after a command', SETTINGS, () => {
-  for (const args of [['--help'], ['-h'], ['run', '--help'], ['clean', '--help']]) {
-    const { status, stdout, stderr } = sablock(...args);
+  const helps = [['--help'], ['-h'], ['run', '--help'], ['clean', '--help']];
+  const versions = [['--version'], ['-v']];
+  const outcomes = sablockAll([...helps, ...versions]);
+  for (const args of helps) {
+    const { status, stdout, stderr } = outcomes.shift();
     assert.match(stdout, /^Usage: sablock/, args.join(' '));
     assert.deepEqual([status, stderr], [0, ''], args.join(' '));
   }
-  for (const form of ['--version', '-v']) {
-    assert.equal(sablock(form).stdout, `${require('../../package.json').version}\n`, form);
+  for (const [form] of versions) {
+    assert.equal(outcomes.shift().stdout, `${require('../../package.json').version}\n`, form);
   }
 });
 
@@ -543,12 +581,14 @@ test('the --help of a command that runs under a lock is that of the command', SE
 });
 
 test('a command that there is none of is named, before the usage', SETTINGS, () => {
-  for (const command of ['lock', 'toString']) {
-    const { status, stdout, stderr } = sablock(command);
+  const commands = ['lock', 'toString'];
+  const outcomes = sablockAll([...commands.map((command) => [command]), []]);
+  for (const command of commands) {
+    const { status, stdout, stderr } = outcomes.shift();
     assert.ok(stderr.startsWith(`sablock: There is no command '${command}'.\n\nUsage: sablock`), stderr);
     assert.deepEqual([status, stdout], [2, '']);
   }
-  assert.match(sablock().stderr, /^Usage: sablock/, 'no command is no unknown one');
+  assert.match(outcomes.shift().stderr, /^Usage: sablock/, 'no command is no unknown one');
 });
 
 test('clean removes what nobody has used for a day, and neither what is held nor a mark', SETTINGS, async (t) => {
@@ -602,33 +642,37 @@ test(
 
 test('clean --marks says nothing of what it takes, and leaves what is held, and who is young', SETTINGS, async (t) => {
   const directory = newDirectory();
-  for (const name of ['held', 'old', 'young']) sablock('run', name, '--directory', directory, ...sh('kill -KILL $$'));
+  const { kill } = await holdingProcess(t, directory, acquiring(['held', 'old', 'young']));
+  await kill();
   const { child, ended } = await holder(t, directory, 'held');
   for (const file of fs.readdirSync(directory)) if (!file.includes('young')) age(path.join(directory, file));
-  const { status, stdout, stderr } = sablock('clean', '--marks', directory);
-  assert.deepEqual([status, stdout, stderr], [0, '1 removed\n', '']);
-  const marked = JSON.parse(sablock('locks', directory, '--json').stdout).map(({ name }) => name);
+  const [cleaned, listed] = sablockAll([
+    ['clean', '--marks', directory],
+    ['locks', directory, '--json'],
+  ]);
+  assert.deepEqual([cleaned.status, cleaned.stdout, cleaned.stderr], [0, '1 removed\n', '']);
+  const marked = JSON.parse(listed.stdout).map(({ name }) => name);
   assert.deepEqual(marked.sort(), ['held', 'young']);
   child.stdin.end();
   await ended;
 });
 
-test('clean knows that a lock was shared, and removes the files of one that never was anything else', SETTINGS, () => {
-  const directory = newDirectory();
-  const share = (name) => sablock('run', name, '--shared', '--directory', directory, 'true');
-  const ageAll = () => {
-    for (const file of fs.readdirSync(directory)) age(path.join(directory, file));
-  };
-  sablock('run', 'young', '--directory', directory, 'true');
-  share('Old name');
-  ageAll();
-  share('young');
-  assert.equal(sablock('clean', directory).stdout, '1 removed\n');
-  assert.deepEqual(fs.readdirSync(directory).sort(), ['v1-young.info', 'v1-young.lock', 'v1-young.turn']);
-  ageAll();
-  assert.equal(sablock('clean', directory).stdout, '1 removed\n');
-  assert.deepEqual(fs.readdirSync(directory), []);
-});
+test(
+  'clean knows that a lock was shared, and removes the files of one that never was anything else',
+  SETTINGS,
+  async () => {
+    const directory = newDirectory();
+    await use(directory, ['young']);
+    sablock('run', 'Old name', '--shared', '--directory', directory, 'true');
+    ageAll(directory);
+    await new LockManager({ directory }).request('young', { mode: 'shared' }, () => {});
+    assert.equal(sablock('clean', directory).stdout, '1 removed\n');
+    assert.deepEqual(fs.readdirSync(directory).sort(), ['v1-young.info', 'v1-young.lock', 'v1-young.turn']);
+    ageAll(directory);
+    assert.equal(sablock('clean', directory).stdout, '1 removed\n');
+    assert.deepEqual(fs.readdirSync(directory), []);
+  },
+);
 
 /** Changes to a record, after which it is none of its name. */
 const DAMAGE = {
@@ -643,40 +687,56 @@ const DAMAGE = {
 };
 
 const LONG = 'x'.repeat(121);
-const ageAll = (directory) => {
-  for (const file of fs.readdirSync(directory)) age(path.join(directory, file));
-};
-
-for (const [what, damage] of Object.entries(DAMAGE)) {
-  for (const [name, listed] of [
+const DAMAGED = Object.entries(DAMAGE).flatMap(([what, damage]) =>
+  [
     ['some Name', 'some Name'],
     [LONG, /^v1h-[0-9a-f]{64}$/],
-  ]) {
-    test(
-      `a record that ${what} is a mark: locks lists it, and clean removes it with --marks (${name})`,
-      SETTINGS,
-      async () => {
-        const directory = newDirectory();
-        await use(directory, [name, 'whole']);
-        const file = fs.readdirSync(directory).find((entry) => entry.endsWith('.info') && entry !== 'v1-whole.info');
-        damage(path.join(directory, file));
-        const foreign = path.join(directory, 'foreign.info');
-        fs.writeFileSync(foreign, '');
-        age(path.join(directory, file));
-        const [{ name: shown, ...row }, ...others] = JSON.parse(sablock('locks', directory, '--json').stdout);
-        assert.match(shown, listed instanceof RegExp ? listed : new RegExp(`^${listed}$`));
-        const since = new Date(0).toISOString();
-        assert.deepEqual(row, { mode: 'exclusive', pid: null, threadId: null, since, alive: false, marked: true });
-        assert.deepEqual(others, []);
-        assert.match(sablock('locks', directory).stdout, / exclusive +- +- +1970\S+ +no +abandoned\n$/);
-        ageAll(directory);
-        assert.equal(sablock('clean', directory).stdout, '1 removed\n', 'the whole one');
-        ageAll(directory);
-        assert.equal(sablock('clean', directory, '--marks').stdout, '1 removed\n');
-        assert.deepEqual(fs.readdirSync(directory), ['foreign.info']);
-      },
-    );
+  ].map(([name, listed]) => ({ what, damage, name, listed })),
+);
+
+/** The output of the commands for each of these records, in a directory of its own beside a whole one, and the files that are left. */
+async function damageAll() {
+  const rows = DAMAGED.map((row) => ({ ...row, directory: newDirectory() }));
+  for (const { directory, name, damage } of rows) {
+    await use(directory, [name, 'whole']);
+    const file = fs.readdirSync(directory).find((entry) => entry.endsWith('.info') && entry !== 'v1-whole.info');
+    damage(path.join(directory, file));
+    fs.writeFileSync(path.join(directory, 'foreign.info'), '');
+    age(path.join(directory, file));
   }
+  const printed = (...args) => sablockAll(rows.map(({ directory }) => [args[0], directory, ...args.slice(1)]));
+  const [json, table] = [printed('locks', '--json'), printed('locks')];
+  for (const { directory } of rows) ageAll(directory);
+  const cleaned = printed('clean');
+  for (const { directory } of rows) ageAll(directory);
+  const unmarked = printed('clean', '--marks');
+  return rows.map(({ directory }, index) => ({
+    ...Object.fromEntries(
+      Object.entries({ json, table, cleaned, unmarked }).map(([key, all]) => [key, all[index].stdout]),
+    ),
+    files: fs.readdirSync(directory),
+  }));
+}
+
+let damaged;
+for (const [index, { what, name, listed }] of DAMAGED.entries()) {
+  test(
+    `a record that ${what} is a mark: locks lists it, and clean removes it with --marks (${name})`,
+    SETTINGS,
+    async () => {
+      damaged ??= damageAll();
+      const { json, table, cleaned, unmarked, files } = (await damaged)[index];
+      const [{ name: shown, ...row }, ...others] = JSON.parse(json);
+      assert.match(shown, listed instanceof RegExp ? listed : new RegExp(`^${listed}$`));
+      const since = new Date(0).toISOString();
+      assert.deepEqual(row, { mode: 'exclusive', pid: null, threadId: null, since, alive: false, marked: true });
+      assert.deepEqual(others, []);
+      assert.match(table, / exclusive +- +- +1970\S+ +no +abandoned\n$/);
+      assert.equal(cleaned, '1 removed\n', 'the whole one');
+      assert.equal(unmarked, '1 removed\n');
+      assert.deepEqual(files, ['foreign.info']);
+    },
+  );
 }
 
 /** Put where a file of a name is expected. Whoever reads a pipe that nobody writes reads for ever. */
@@ -698,11 +758,15 @@ for (const [what, put] of Object.entries(NO_FILES)) {
     await use(directory, ['a', 'z']);
     put(path.join(directory, 'v1-record.info'));
     put(path.join(directory, 'v1-lock.lock'));
-    assert.equal(sablock('locks', directory).status, 0);
-    assert.deepEqual(JSON.parse(sablock('locks', directory, '--json').stdout), []);
     assert.deepEqual(await new LockManager({ directory }).query(), { held: [], pending: [] });
     ageAll(directory);
-    const { stdout, stderr, status } = sablock('clean', directory, '--marks');
+    const [table, json, { stdout, stderr, status }] = sablockAll([
+      ['locks', directory],
+      ['locks', directory, '--json'],
+      ['clean', directory, '--marks'],
+    ]);
+    assert.equal(table.status, 0);
+    assert.deepEqual(JSON.parse(json.stdout), []);
     assert.deepEqual([stdout, status], ['2 removed\n', 1]);
     assert.match(stderr, /Cannot lock the named lock 'lock' in /);
     const left = fs.readdirSync(directory).filter((file) => !file.endsWith('.target'));
@@ -722,13 +786,11 @@ const withByte = (at, byte) => (file) =>
     return record;
   });
 
-test('a record of the first version, which had no fence, is read as one of the second', SETTINGS, () => {
+test('a record of the first version, which had no fence, is read as one of the second', SETTINGS, async () => {
   const directory = newDirectory();
-  for (const [name, script] of [
-    ['clean', 'exit 0'],
-    ['marked', 'kill -KILL $$'],
-  ]) {
-    sablock('run', name, '--directory', directory, ...sh(script));
+  await use(directory, ['clean']);
+  sablock('run', 'marked', '--directory', directory, ...sh('kill -KILL $$'));
+  for (const name of ['clean', 'marked']) {
     rewrite(path.join(directory, `v1-${name}.info`), (record) => {
       const first = Buffer.concat([record.subarray(0, 64), record.subarray(72)]);
       first[7] = 1;
@@ -797,7 +859,7 @@ test(
 
 test('what cannot be cleaned or listed is said', SETTINGS, () => {
   const missing = path.join(home, 'missing');
-  for (const [status, ...args] of [
+  const rows = [
     [2, 'clean', '--all'],
     [2, 'clean', 'one', 'two'],
     [2, 'locks', 'one', 'two'],
@@ -806,10 +868,11 @@ test('what cannot be cleaned or listed is said', SETTINGS, () => {
     [1, 'locks', __filename],
     [1, 'clean', missing],
     [1, 'locks', missing],
-  ]) {
-    const outcome = sablock(...args);
-    assert.equal(outcome.status, status, args.join(' '));
-    assert.match(outcome.stderr, /^sablock: /);
-    assert.ok(!fs.existsSync(missing));
+  ];
+  const outcomes = sablockAll(rows.map(([, ...args]) => args));
+  for (const [index, [status, ...args]] of rows.entries()) {
+    assert.equal(outcomes[index].status, status, args.join(' '));
+    assert.match(outcomes[index].stderr, /^sablock: /);
   }
+  assert.ok(!fs.existsSync(missing));
 });
