@@ -3,12 +3,15 @@
 const assert = require('node:assert/strict');
 const { spawn, spawnSync } = require('node:child_process');
 const fs = require('node:fs');
+const os = require('node:os');
 const path = require('node:path');
 const { test } = require('node:test');
+const { sablockAll } = require('../helpers/command-lines.js');
 const { createFolder } = require('../helpers/folder.js');
 const { limit } = require('../helpers/limits.js');
 const { isListed } = require('../helpers/peers.js');
 const { needs } = require('../helpers/runtime.js');
+const { readRecords } = require('../../lib/cli/record.js');
 
 const CLI = path.join(__dirname, '..', '..', 'lib', 'cli', 'index.js');
 const UNIX = process.platform === 'win32' ? { skip: 'signals are those of Unix' } : needs('preloading');
@@ -52,7 +55,7 @@ async function startHolder(t, directory, name, ...options) {
 test('a command line that cannot be understood is refused with exit code 2, and nothing runs', SETTINGS, (t) => {
   const place = ['--directory', createFolder(t)];
   const printf = ['--', 'printf', 'ran'];
-  for (const [args, problem] of [
+  const rows = [
     [[], 'run needs a name and a command.'],
     [['a'], 'run needs a name and a command.'],
     [['a', '--'], 'run needs a name and a command.'],
@@ -67,8 +70,10 @@ test('a command line that cannot be understood is refused with exit code 2, and 
     [['a', '--directory', ...printf], '--directory needs a directory.'],
     [['a', ...place, '--shared', '--mark-consistent', ...printf], '--mark-consistent needs the lock alone.'],
     [['a', ...place, '--share', ...printf], "run does not know --share. Did you mean '--shared'?"],
-  ]) {
-    const { status, stdout, stderr } = sablock(['run', ...args]);
+  ];
+  const outcomes = sablockAll(rows.map(([args]) => ['run', ...args]));
+  for (const [index, [args, problem]] of rows.entries()) {
+    const { status, stdout, stderr } = outcomes[index];
     assert.deepEqual([status, stdout, stderr], [2, '', `sablock: ${problem} See sablock --help.\n`], args.join(' '));
   }
 });
@@ -76,7 +81,7 @@ test('a command line that cannot be understood is refused with exit code 2, and 
 for (const mode of [[], ['--shared']]) {
   test(`of many ${mode.join()} at once each runs its command`, SETTINGS, async (t) => {
     const directory = createFolder(t);
-    const all = Array.from({ length: 12 }, () => start(t, run(directory, 'many', ...mode, '--', 'true')).ended);
+    const all = Array.from({ length: 8 }, () => start(t, run(directory, 'many', ...mode, '--', 'true')).ended);
     for (const { code, stderr } of await Promise.all(all))
       assert.deepEqual([code, stderr.replace(/^sablock: Waiting .*\n/gm, '')], [0, '']);
   });
@@ -86,40 +91,46 @@ const HELD_BY_OUTER = /^sablock: 'nested' is held by the sablock run \(process \
 
 const NESTED = {
   'the same name': { refused: true },
-  'the same name, below another': { between: 'other', refused: true },
-  'the same name, shared inside of shared': { outer: ['--shared'], inner: ['--shared'] },
+  'the same name, below another': { outer: 'below another', refused: true },
+  'the same name, shared inside of shared': { outer: 'shared', inner: ['--shared'] },
   'the same name, shared inside of exclusive': { inner: ['--shared'], refused: true },
-  'the same name, exclusive inside of shared': { outer: ['--shared'], refused: true },
+  'the same name, exclusive inside of shared': { outer: 'shared', refused: true },
   'the same name, if it is available': { inner: ['--if-available'], refused: true, said: /^$/ },
   'another name': { innerName: 'other' },
-  'the same name of another directory': { isElsewhere: true },
-  'the same name, by a link to the directory': { isLinked: true, refused: true },
+  'the same name of another directory': { place: 'elsewhere' },
+  'the same name, by a link to the directory': { place: 'link', refused: true },
 };
 
-for (const [
-  what,
-  {
-    outer = [],
-    inner = [],
-    between,
-    innerName = 'nested',
-    isElsewhere,
-    isLinked,
-    refused = false,
-    said = HELD_BY_OUTER,
-  },
-] of Object.entries(NESTED)) {
-  test(`run inside run: ${what} ${refused ? 'is refused at once' : 'runs'}`, SETTINGS, (t) => {
-    const directory = createFolder(t);
-    let innerDirectory = isElsewhere ? createFolder(t) : directory;
-    if (isLinked) {
-      innerDirectory = path.join(createFolder(t), 'link');
-      fs.symlinkSync(directory, innerDirectory);
-    }
-    const cli = [process.execPath, CLI];
-    const innermost = [...cli, ...run(innerDirectory, innerName, ...inner), '--', 'echo', 'inside'];
-    const command = between === undefined ? innermost : [...cli, ...run(directory, between), '--', ...innermost];
-    const { status, stdout, stderr } = sablock([...run(directory, 'nested', ...outer), '--', ...command]);
+/** The outcome of each; the outer ones hold for all that are in them. */
+function nestAll() {
+  const folder = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'sablock-nested-'));
+  const directory = path.join(folder, 'here');
+  for (const name of ['here', 'elsewhere']) fs.mkdirSync(path.join(folder, name), { mode: 0o700 });
+  fs.symlinkSync(directory, path.join(folder, 'link'));
+  const outcomes = {};
+  for (const [kind, around] of Object.entries({
+    exclusive: [run(directory, 'nested')],
+    shared: [run(directory, 'nested', '--shared')],
+    'below another': [run(directory, 'nested'), run(directory, 'other')],
+  })) {
+    const rows = Object.entries(NESTED).filter(([, { outer = 'exclusive' }]) => outer === kind);
+    const inside = rows.map(([, { innerName = 'nested', place = 'here', inner = [] }]) => [
+      ...run(path.join(folder, place), innerName, ...inner),
+      '--',
+      'echo',
+      'inside',
+    ]);
+    for (const [index, outcome] of sablockAll(inside, [], around).entries()) outcomes[rows[index][0]] = outcome;
+  }
+  fs.rmSync(folder, { recursive: true });
+  return outcomes;
+}
+
+let nested;
+for (const [what, { refused = false, said = HELD_BY_OUTER }] of Object.entries(NESTED)) {
+  test(`run inside run: ${what} ${refused ? 'is refused at once' : 'runs'}`, SETTINGS, () => {
+    nested ??= nestAll();
+    const { status, stdout, stderr } = nested[what];
     if (refused) {
       assert.deepEqual([status, stdout], [1, '']);
       assert.match(stderr, said);
@@ -144,8 +155,13 @@ test(
       // As systems have it that do not show when a process was started.
       { ...outer, mode, start: null },
     ]);
-    for (const variable of [stdout, ...ended.map((each) => JSON.stringify([each])), 'no JSON', '{}', '[null]']) {
-      const { status, stderr } = sablock([...run(directory, 'daemon'), '--', 'true'], { SABLOCK_RUN: variable });
+    const variables = [stdout, ...ended.map((each) => JSON.stringify([each])), 'no JSON', '{}', '[null]'];
+    const outcomes = sablockAll(
+      variables.map(() => [...run(directory, 'daemon'), '--', 'true']),
+      variables.map((variable) => ({ SABLOCK_RUN: variable })),
+    );
+    for (const [index, variable] of variables.entries()) {
+      const { status, stderr } = outcomes[index];
       assert.deepEqual([status, stderr], [0, ''], variable);
     }
     // One that lives counts as ever.
@@ -273,13 +289,17 @@ test('a run that did not wait for long says nothing, however long its command ru
 test('a timeout has units, and is in seconds without one', SETTINGS, async (t) => {
   const directory = createFolder(t);
   const holder = await startHolder(t, directory, 'busy');
-  for (const [text, ms] of [
+  const rows = [
     ['40ms', 40],
     ['0.04s', 40],
     ['0.04', 40],
     ['0.001m', 60],
-  ]) {
-    const { status, stdout, stderr } = sablock([...run(directory, 'busy', '--timeout', text), '--', 'echo', 'ran']);
+  ];
+  const outcomes = sablockAll(
+    rows.map(([text]) => [...run(directory, 'busy', '--timeout', text), '--', 'echo', 'ran']),
+  );
+  for (const [index, [text, ms]] of rows.entries()) {
+    const { status, stdout, stderr } = outcomes[index];
     assert.deepEqual([status, stdout], [1, '']);
     assert.match(stderr, new RegExp(`^sablock: .* timed out after ${ms} ms`), text);
   }
@@ -296,13 +316,13 @@ test('a directory that cannot be used is said, and the command does not run', SE
 test('options are those before the command, also before the name; what comes later is its own', SETTINGS, (t) => {
   const directory = createFolder(t);
   const words = ['echo', '--shared', '--', '--timeout', 'x'];
-  for (const args of [
+  const lines = [
     ['run', '--directory', directory, '--timeout', '5s', 'job', ...words],
     ['run', 'job', '--directory', directory, ...words],
     ['run', '--directory', directory, 'job', '--', ...words],
-  ]) {
-    const { status, stdout, stderr } = sablock(args);
-    assert.deepEqual([status, stdout, stderr], [0, '--shared -- --timeout x\n', ''], args.join(' '));
+  ];
+  for (const [index, { status, stdout, stderr }] of sablockAll(lines).entries()) {
+    assert.deepEqual([status, stdout, stderr], [0, '--shared -- --timeout x\n', ''], lines[index].join(' '));
   }
 });
 
@@ -317,7 +337,10 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGU
     const { code, stderr } = await running.ended;
     assert.deepEqual([code, stderr], [9, '']);
     // The command has ended by itself.
-    assert.equal(sablock(['locks', directory]).stdout, '');
+    assert.deepEqual(
+      readRecords(directory).map(({ name, isClean }) => [name, isClean]),
+      [['signalled', true]],
+    );
   });
 }
 
@@ -334,35 +357,50 @@ test('the message of a run that was not let in names options of the command line
 
 test('a command learns of the mark of one that a signal ended, and may take it off', SETTINGS, (t) => {
   const directory = createFolder(t);
-  const show = ['--', ...sh(`echo \${SABLOCK_ABANDONED-clean}`)];
-  const shown = (...options) =>
-    sablock([...run(directory, 'job', ...options), ...show], { SABLOCK_ABANDONED: '1' }).stdout.trim();
-  assert.equal(shown(), 'clean', 'what an outer one had is none of this one');
+  const show = (...options) => [...run(directory, 'job', ...options), '--', ...sh(`echo \${SABLOCK_ABANDONED-clean}`)];
+  const OUTER = { SABLOCK_ABANDONED: '1' };
+  assert.equal(sablock(show(), OUTER).stdout.trim(), 'clean', 'what an outer one had is none of this one');
   sablock([...run(directory, 'job'), '--', ...KILLED]);
-  assert.deepEqual([shown(), shown('--shared')], ['1', '1']);
-  // A repair that fails leaves it.
-  sablock([...run(directory, 'job', '--mark-consistent'), '--', 'false']);
-  assert.equal(shown(), '1');
-  assert.equal(shown('--mark-consistent'), '1');
-  assert.equal(shown(), 'clean');
-  assert.equal(sablock([...run(directory, 'job', '--shared', '--mark-consistent'), ...show]).status, 2);
+  const lines = [
+    show(),
+    show('--shared'),
+    // A repair that fails leaves it.
+    [...run(directory, 'job', '--mark-consistent'), '--', 'false'],
+    show(),
+    show('--mark-consistent'),
+    show(),
+    show('--shared', '--mark-consistent'),
+  ];
+  const outcomes = sablockAll(lines, Array(lines.length).fill(OUTER));
+  assert.deepEqual(
+    outcomes.map(({ stdout }) => stdout.trim()),
+    ['1', '1', '', '1', '1', 'clean', ''],
+  );
+  assert.equal(outcomes.at(-1).status, 2);
 });
 
 test('the warning of a mark is one for who runs commands', SETTINGS, (t) => {
-  const directory = createFolder(t);
-  const runJob = (options, command, env) => sablock([...run(directory, 'job', ...options), '--', ...command], env);
-  /** Once for each that has ended. */
-  const said = (options, env) => {
-    runJob([], KILLED, { NODE_NO_WARNINGS: '1' });
-    return runJob(options, ['true'], env).stderr;
-  };
-  assert.equal(said([], { NODE_NO_WARNINGS: '1' }), '');
-  for (const [options, advice] of [
+  const rows = [
     [[], 'The mark goes with a run --mark-consistent that ends with 0.'],
     [['--shared'], 'The mark goes with a run --mark-consistent that ends with 0.'],
     [['--mark-consistent'], 'If it ends with 0, the mark goes.'],
-  ]) {
-    const [text, ...rest] = said(options).split('\n');
+  ];
+  const [unheard, ...directories] = Array.from({ length: rows.length + 1 }, () => createFolder(t));
+  const { status } = spawnSync(process.execPath, [
+    '-e',
+    `const { LockManager } = require(${JSON.stringify(path.join(__dirname, '..', '..'))});
+     const take = (directory) => new LockManager({ directory }).acquireAsync('job');
+     Promise.all(process.argv.slice(1).map(take)).then(() => process.exit(7));`,
+    unheard,
+    ...directories,
+  ]);
+  assert.equal(status, 7);
+  assert.equal(sablock([...run(unheard, 'job'), '--', 'true'], { NODE_NO_WARNINGS: '1' }).stderr, '');
+  const outcomes = sablockAll(
+    rows.map(([options], index) => [...run(directories[index], 'job', ...options), '--', 'true']),
+  );
+  for (const [index, [, advice]] of rows.entries()) {
+    const [text, ...rest] = outcomes[index].stderr.split('\n');
     assert.match(
       text,
       /^sablock: Process \d+ ended while it held the named lock 'job': what it did may be half done\. /,
@@ -373,12 +411,14 @@ test('the warning of a mark is one for who runs commands', SETTINGS, (t) => {
 });
 
 test('an option that a command does not know is answered with the one that is meant', SETTINGS, () => {
-  for (const [args, option, meant] of [
+  const rows = [
     [['run', 'job', '--if-avaliable', 'true'], '--if-avaliable', '--if-available'],
     [['locks', '--jsn'], '--jsn', '--json'],
     [['clean', '--mark'], '--mark', '--marks'],
-  ]) {
-    const { status, stderr } = sablock(args);
+  ];
+  const outcomes = sablockAll(rows.map(([args]) => args));
+  for (const [index, [args, option, meant]] of rows.entries()) {
+    const { status, stderr } = outcomes[index];
     assert.equal(status, 2);
     assert.ok(stderr.startsWith(`sablock: ${args[0]} does not know ${option}. Did you mean '${meant}'?`), stderr);
   }
@@ -387,18 +427,18 @@ test('an option that a command does not know is answered with the one that is me
 test('locks lists marks, and clean removes them only with --marks', SETTINGS, (t) => {
   const directory = createFolder(t);
   sablock([...run(directory, 'marked'), '--', ...KILLED]);
-  const listed = () =>
-    JSON.parse(sablock(['locks', directory, '--json']).stdout).map(({ name, alive, marked }) => [name, alive, marked]);
-  assert.deepEqual(listed(), [['marked', false, true]]);
+  const listing = ['locks', directory, '--json'];
+  const listed = ({ stdout }) => JSON.parse(stdout).map(({ name, alive, marked }) => [name, alive, marked]);
   // The command that comes across it leaves it.
-  sablock([...run(directory, 'marked'), '--', 'true']);
-  assert.deepEqual(listed(), [['marked', false, true]]);
+  const [atFirst, , comeAcross] = sablockAll([listing, [...run(directory, 'marked'), '--', 'true'], listing]);
+  assert.deepEqual(listed(atFirst), [['marked', false, true]]);
+  assert.deepEqual(listed(comeAcross), [['marked', false, true]]);
   const clean = (...args) => {
     for (const file of fs.readdirSync(directory)) fs.utimesSync(path.join(directory, file), new Date(0), new Date(0));
-    return sablock(['clean', directory, ...args]).stdout;
+    const [cleaned, left] = sablockAll([['clean', directory, ...args], listing]);
+    return [cleaned.stdout, listed(left)];
   };
-  assert.equal(clean(), '0 removed\n');
-  assert.deepEqual(listed(), [['marked', false, true]]);
-  assert.equal(clean('--marks'), '1 removed\n');
-  assert.deepEqual([listed(), fs.readdirSync(directory)], [[], []]);
+  assert.deepEqual(clean(), ['0 removed\n', [['marked', false, true]]]);
+  assert.deepEqual(clean('--marks'), ['1 removed\n', []]);
+  assert.deepEqual(fs.readdirSync(directory), []);
 });
