@@ -1,5 +1,5 @@
 // Loads the package again and again, each time in a context of its own that is dropped, as test runners do with each file, and uses it
-// as the argument says. Prints how many of the contexts between the first and the last are still there. Needs --expose-gc.
+// in each of the ways below. Prints of each how many of the contexts between the first and the last are still there. Needs --expose-gc.
 
 const path = require('node:path');
 const { inContext } = require('../surroundings/surroundings.js');
@@ -16,7 +16,7 @@ const USES = {
   'a name': (S) => S.locks.request('loaded again', () => {}),
   'several names': (S) => S.locks.request(['loaded', 'again'], () => {}),
   'a manager of the machine': (S) =>
-    new S.LockManager({ directory: process.argv[3] }).request('loaded again', () => {}),
+    new S.LockManager({ directory: process.argv[2] }).request('loaded again', () => {}),
   'a timed wait': (S) => new S.Latch(memory()).waitAsync({ timeout: 1 }),
   'every export': (S) => void { ...S },
 };
@@ -45,8 +45,15 @@ async function run(use) {
     }
     if (count() === 0) break;
   }
-  console.log(count());
+  return count();
 }
 
 exports.USES = USES;
-if (require.main === module) run(USES[process.argv[2]]);
+
+async function runAll() {
+  const counts = {};
+  for (const [name, use] of Object.entries(USES)) counts[name] = await run(use);
+  console.log(JSON.stringify(counts));
+}
+
+if (require.main === module) runAll();
