@@ -3,6 +3,7 @@
 const assert = require('node:assert/strict');
 const { execFile } = require('node:child_process');
 const fs = require('node:fs');
+const os = require('node:os');
 const path = require('node:path');
 const { after, before, test } = require('node:test');
 const { pathToFileURL } = require('node:url');
@@ -274,6 +275,18 @@ function hideClient(t) {
   return preload;
 }
 
+/** An install of its own, whose client nothing finds; the source of a program that asks for it. */
+async function installHidden() {
+  const root = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-hidden-'));
+  process.on('exit', () => fs.rmSync(root, { recursive: true, force: true }));
+  installJs(root);
+  fs.copyFileSync(BINARY, path.join(root, path.basename(BINARY)));
+  const source = `${manager(root)}
+    manager.request('found', () => console.log('granted')).catch(({ code }) => console.log(code)).then(() => manager.close());`;
+  return { source, hidden: await run(source) };
+}
+
+let installed;
 for (const [title, argsOf, envOf] of [
   ['execArgv', (preload) => ['--require', preload], () => ({})],
   ['NODE_OPTIONS', () => [], (preload) => ({ NODE_OPTIONS: `--require ${preload}` })],
@@ -287,13 +300,9 @@ for (const [title, argsOf, envOf] of [
     ...options,
     skip: skip || ((process.versions.bun ?? process.versions.deno) !== undefined && 'it has no such flags'),
   }, async (t) => {
-    const root = createFolder(t);
-    installJs(root);
-    fs.copyFileSync(BINARY, path.join(root, path.basename(BINARY)));
+    installed ??= installHidden();
+    const { source, hidden } = await installed;
     const preload = hideClient(t);
-    const source = `${manager(root)}
-      manager.request('found', () => console.log('granted')).catch(({ code }) => console.log(code)).then(() => manager.close());`;
-    const hidden = await run(source);
     assert.equal(hidden.stdout, 'ERR_LOCK_NO_CLIENT', 'without the preload there is no client');
     const { stdout, stderr } = await run(source, argsOf(preload), envOf(preload));
     assert.equal(stdout, 'granted', stderr);
