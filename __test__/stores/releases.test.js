@@ -24,18 +24,34 @@ const inThread = (program, begin) => `
 
 const HOLDS = "Promise.all(Array.from({ length: 40 }, (_, index) => manager.acquireAsync('held ' + index)))";
 
-/** Programs, by what they do; `begin` makes a `manager`. */
+/**
+ * Programs, by what they do; `begin` makes a `manager`. Before each, how often it runs: to lose its release it has to be quick, as the
+ * first three are always, and the others mostly.
+ */
 const PROGRAMS = {
-  'a release, and process.exit()': (begin) => `${begin} manager.request('one', () => {}).then(() => process.exit());`,
-  'a release, and the end of the loop': (begin) => `${begin} manager.request('one', () => {});`,
-  'close(), and process.exit()': (begin) => `${begin} ${HOLDS}.then(() => manager.close()).then(() => process.exit());`,
-  'close() that nobody awaits, and process.exit()': (begin) =>
-    `${begin} manager.acquireAsync('one').then(() => { manager.close(); process.exit(); });`,
-  'a release in a thread, and process.exit() in main, which has only loaded the package': (begin, load) =>
-    `${load} ${inThread("manager.request('one', () => {}).then(() => require('node:worker_threads').parentPort.postMessage(''));", begin)}
+  'a release, and process.exit()': [
+    1,
+    (begin) => `${begin} manager.request('one', () => {}).then(() => process.exit());`,
+  ],
+  'a release, and the end of the loop': [1, (begin) => `${begin} manager.request('one', () => {});`],
+  'close(), and process.exit()': [
+    1,
+    (begin) => `${begin} ${HOLDS}.then(() => manager.close()).then(() => process.exit());`,
+  ],
+  'close() that nobody awaits, and process.exit()': [
+    3,
+    (begin) => `${begin} manager.acquireAsync('one').then(() => { manager.close(); process.exit(); });`,
+  ],
+  'a release in a thread, and process.exit() in main, which has only loaded the package': [
+    2,
+    (begin, load) =>
+      `${load} ${inThread("manager.request('one', () => {}).then(() => require('node:worker_threads').parentPort.postMessage(''));", begin)}
     worker.once('message', () => process.exit());`,
-  'a release in a thread that has a lock worker of its own, and its end': (begin) =>
-    inThread("manager.request('one', () => {});", begin),
+  ],
+  'a release in a thread that has a lock worker of its own, and its end': [
+    2,
+    (begin) => inThread("manager.request('one', () => {});", begin),
+  ],
 };
 
 for (const [kind, [make, isThere, start, settings]] of Object.entries(EVERY_STORE)) {
@@ -46,8 +62,6 @@ for (const [kind, [make, isThere, start, settings]] of Object.entries(EVERY_STOR
     const manager = new LockManager({ store: make(server.url, settings) });
     t.after(() => manager.close());
     const closing = new LockManager({ store: make(server.url, { ...settings, connectTimeout: 20_000 }) });
-    // To lose its release, a process has to be as quick as it is mostly. A session that holds the locks ends with it.
-    const rounds = settings.lease === undefined ? 1 : 3;
     const names = Array.from({ length: 40 }, (_, index) => `held ${index}`);
     await Promise.all(names.map((name) => closing.acquireAsync(name)));
     await closing.close();
@@ -59,7 +73,9 @@ for (const [kind, [make, isThere, start, settings]] of Object.entries(EVERY_STOR
     const begin = `${load}
       const { ${kind} } = require(${JSON.stringify(require.resolve(`../../lib/stores/${kind}.js`))});
       const manager = new LockManager({ store: ${kind}(${JSON.stringify(server.url)}, ${JSON.stringify(settings)}) });`;
-    for (const [what, program] of Object.entries(PROGRAMS)) {
+    for (const [what, [times, program]] of Object.entries(PROGRAMS)) {
+      // A session that holds the locks ends with its process.
+      const rounds = settings.lease === undefined ? 1 : times;
       const source = program(begin, load);
       const asked = source.includes(HOLDS) ? names : ['one'];
       for (let round = 0; round < rounds; round += 1) {
