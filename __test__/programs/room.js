@@ -6,7 +6,7 @@ const { locks, Mutex } = require('../..');
 const { setOuter } = require('../../lib/named/held-lock.js');
 const { Releases } = require('../../lib/stores/retry.js');
 
-const MANY = 300_000;
+const MANY = 200_000;
 /** The objects that live on. */
 const keep = [];
 
