@@ -1,21 +1,22 @@
-// Calls the verb, the first argument, at each of the last depths before the stack overflows, and prints at how many of them
-// it failed, and at how many of those it left the mutex held. With 'abandoned' as the second argument, a thread has ended
-// inside the mutex each time; with 'abandoned, with onAbandoned', the mutex repairs that.
+// Calls the verb, the argument, at each of the last depths before the stack overflows, and prints at how many of them it failed, and at
+// how many of those it left the mutex held: for a mutex that is free; for one inside which a thread has ended each time; and for such
+// a one that repairs that, by `onAbandoned`.
 
 const { Worker } = require('node:worker_threads');
 const { lockAll, lockAllAsync, LockTable, Mutex, RwLock } = require('../..');
 const { atEachDepth } = require('../helpers/stack.js');
 const { thread } = require('../../lib/engine/thread.js');
 
-const [, , verb, state] = process.argv;
+const [, , verb] = process.argv;
 const TURNS = 10;
 
 const buffer = new SharedArrayBuffer(4);
 const word = new Int32Array(buffer);
 const nothing = () => {};
-const onAbandoned = state === 'abandoned, with onAbandoned' ? nothing : undefined;
-const mutex = new Mutex(buffer, 0, { allowMainThread: true, onAbandoned });
-const table = new LockTable(buffer, 0, 1, { allowMainThread: true, onAbandoned });
+const STATES = ['free', 'abandoned', 'abandoned, with onAbandoned'];
+/** The locks of the state that is tried. */
+let mutex;
+let table;
 /** Locked beside the mutex. */
 const rwlock = new RwLock(new SharedArrayBuffer(8), 0, { allowMainThread: true });
 const signal = new AbortController().signal;
@@ -60,13 +61,10 @@ const die = async () => {
   return Atomics.load(word, 0);
 };
 
-const main = async () => {
-  // Hundreds, that Node.js would print.
-  process.removeAllListeners('warning');
-  process.on('warning', nothing);
-  // A promise that a verb could not even reject properly is no subject here.
-  process.on('unhandledRejection', nothing);
-  const initial = state === 'free' ? 0 : await die();
+const tryAll = async (state, initial) => {
+  const options = { allowMainThread: true, onAbandoned: state === STATES[2] ? nothing : undefined };
+  mutex = new Mutex(buffer, 0, options);
+  table = new LockTable(buffer, 0, 1, options);
   const reset = () => {
     Atomics.store(word, 0, initial);
     // Else only the first calls would warn.
@@ -85,7 +83,19 @@ const main = async () => {
     for (let turn = 0; turn < TURNS && isLeft(); turn++) await new Promise(setImmediate);
     if (isLeft()) result.leaked += 1;
   });
-  console.log(JSON.stringify(result));
+  return result;
+};
+
+const main = async () => {
+  // Hundreds, that Node.js would print.
+  process.removeAllListeners('warning');
+  process.on('warning', nothing);
+  // A promise that a verb could not even reject properly is no subject here.
+  process.on('unhandledRejection', nothing);
+  const left = await die();
+  const results = {};
+  for (const state of STATES) results[state] = await tryAll(state, state === 'free' ? 0 : left);
+  console.log(JSON.stringify(results));
 };
 
 main();
