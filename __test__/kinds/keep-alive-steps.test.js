@@ -2,30 +2,48 @@
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
-const { holdIn, startPeers, unlockIn } = require('../helpers/peers.js');
+const { startPeers } = require('../helpers/peers.js');
 const { runProgram } = require('../helpers/processes.js');
-const { CASES } = require('../programs/keep-alive-steps.js');
+const { CASES, lastOf } = require('../programs/keep-alive-steps.js');
 
-const LAST = 'then the last';
+const ELSEWHERE = CASES.filter((name) => name.endsWith('elsewhere'));
 
-for (const name of CASES) {
-  const isElsewhere = name.endsWith('elsewhere');
-  for (const ref of [true, false]) {
-    test(`${name}: the last step ${ref ? 'keeps' : 'with ref: false does not keep'} the process alive`, async (t) => {
-      const { directory, peers } = await startPeers(t, isElsewhere ? 1 : 0);
-      if (isElsewhere) await holdIn(peers[0], LAST);
-      let isTold = false;
-      const { code, signal, stdout, stderr } = await runProgram('keep-alive-steps', [name, String(ref), directory], {
-        most: 15_000,
-        onOutput(text) {
-          if (!ref || !isElsewhere || isTold || !text.includes('waiting')) return;
-          isTold = true;
-          setTimeout(unlockIn, 200, peers[0]);
-        },
-      });
-      assert.equal(stderr, '');
-      assert.deepEqual({ code, signal }, { code: 0, signal: null }, stdout);
-      assert.deepEqual(stdout.trim().split('\n'), ref ? ['waiting', 'granted', 'exit'] : ['waiting', 'exit']);
-    });
+/** Runs these cases in one process, and returns the lines that it prints. `onAwaited` gets each name of another process that is waited for. */
+const run = async (ref, directory, names, onAwaited = () => {}) => {
+  const awaited = new Set(ELSEWHERE);
+  const { code, signal, stdout, stderr } = await runProgram('keep-alive-steps', [String(ref), directory, ...names], {
+    onOutput(text) {
+      for (const name of awaited) {
+        if (text.includes(`${name}: waiting`) && awaited.delete(name)) onAwaited(lastOf(name));
+      }
+    },
+  });
+  assert.equal(stderr, '');
+  assert.deepEqual({ code, signal }, { code: 0, signal: null }, stdout);
+  return stdout.trim().split('\n');
+};
+
+/** A directory, and a process that holds the last name of each case there. */
+const holdElsewhere = async (t) => {
+  const { directory, peers } = await startPeers(t, 1);
+  const hold = async (here, names) => {
+    here.held = new Map();
+    for (const name of names) here.held.set(name, await here.manager.acquireAsync(name));
+  };
+  await peers[0].do(hold, ELSEWHERE.map(lastOf));
+  const unlock = (name) => peers[0].do((here, last) => here.held.get(last).unlock(), name);
+  return { directory, unlock };
+};
+
+test('the last step of every wait keeps the process alive', async (t) => {
+  const { directory, unlock } = await holdElsewhere(t);
+  const lines = await run(true, directory, CASES, (name) => setTimeout(unlock, 200, name));
+  assert.deepEqual(lines, [...CASES.flatMap((name) => [`${name}: waiting`, `${name}: granted`]), 'exit']);
+});
+
+test('with ref: false the last step of no wait keeps the process alive', async (t) => {
+  const { directory } = await holdElsewhere(t);
+  for (const name of CASES) {
+    assert.deepEqual(await run(false, directory, [name]), [`${name}: waiting`, 'exit']);
   }
-}
+});

@@ -1,30 +1,48 @@
-// The main thread waits for something that takes several steps, with the option `ref` of the second argument, and does nothing else
-// once the last step is pending. What that waits for comes 200 ms later, by a timer that keeps nothing alive: if the wait is to keep
-// the process alive. Of names of a directory, the third argument, another process holds the last.
+// The main thread waits for something that takes several steps, with the option `ref` of the first argument, and does nothing else once
+// the last step is pending. What that waits for comes 200 ms later, by a timer that keeps nothing alive: if the wait is to keep the
+// process alive. Of names of a directory, the second argument, another process holds the last. The others are the cases, one after
+// the other.
 
 const { Condition, LockManager, LockTable, Mutex, RwLock, lockAllAsync, locks } = require('../..');
 const { endsWaiting } = require('../helpers/audited.js');
 
-const [, , name, how, directory] = process.argv;
+const [, , how, directory, ...chosen] = process.argv;
 const ref = how === 'true';
 
 const until = async (isThere) => {
   while (!(await isThere())) await new Promise((resolve) => setTimeout(resolve, 1));
 };
 const isAwaited = (lock) => lock.inspect().waiters.length > 0;
-const granted = () => console.log('granted');
+
+/** The case that runs, and its locks; `granted()` ends it. */
+let name;
+let granted;
+let mutexes;
+let rwlock;
+let condition;
+let table;
+
+const run = (chosenName) => {
+  name = chosenName;
+  const buffer = new SharedArrayBuffer(64);
+  mutexes = [0, 4, 8].map((byteOffset) => new Mutex(buffer, byteOffset));
+  rwlock = new RwLock(buffer, 16);
+  condition = new Condition(buffer, 24);
+  table = new LockTable(buffer, 32, 4);
+  return new Promise((resolve) => {
+    granted = () => {
+      console.log(`${chosenName}: granted`);
+      resolve();
+    };
+    cases[name]();
+  });
+};
 
 /** The last step is pending: from here on nothing but the wait keeps the process alive. `free` lets it go on. */
 const lastStep = (free) => {
-  console.log('waiting');
+  console.log(`${name}: waiting`);
   if (ref && free !== undefined) setTimeout(free, 200).unref();
 };
-
-const buffer = new SharedArrayBuffer(64);
-const mutexes = [0, 4, 8].map((byteOffset) => new Mutex(buffer, byteOffset));
-const rwlock = new RwLock(buffer, 16);
-const condition = new Condition(buffer, 24);
-const table = new LockTable(buffer, 32, 4);
 
 /** A wait for a condition ends as `end(controller)` says, and then waits for the lock, which is `of` an object with inspect(). */
 const again = async (end, wait = waitOnce, { lock = mutexes[0], of = lock } = {}) => {
@@ -57,16 +75,18 @@ const oneByOne = async (held, wait, steps = held) => {
   }
 };
 
-const NAMES = ['first', 'middle', 'then the last'];
+/** The names of a case. */
+const namesOf = (which) => ['first', 'middle', 'then the last'].map((each) => `${which}: ${each}`);
 /** The same for names, the last of which this process holds, or another. */
 const names = async (ask, manager, isLastElsewhere) => {
+  const wanted = namesOf(name);
   const held = [];
-  for (const each of isLastElsewhere ? NAMES.slice(0, -1) : NAMES) held.push(await manager.acquireAsync(each));
-  ask(manager, NAMES).then(granted);
-  for (const each of NAMES) {
+  for (const each of isLastElsewhere ? wanted.slice(0, -1) : wanted) held.push(await manager.acquireAsync(each));
+  ask(manager, wanted).then(granted);
+  for (const each of wanted) {
     await until(async () => (await manager.query()).pending.some((row) => row.name === each));
     const lock = held.shift();
-    if (each !== NAMES.at(-1)) lock.unlock();
+    if (each !== wanted.at(-1)) lock.unlock();
     else lastStep(lock && (() => lock.unlock()));
   }
 };
@@ -96,11 +116,14 @@ for (const [verb, ask] of Object.entries(ASKS)) {
   cases[`${verb} of several names, the last elsewhere`] = () => names(ask, new LockManager({ directory }), true);
 }
 
-if (require.main === module) {
+const main = async () => {
   process.on('exit', () => console.log('exit'));
   // It ends while it waits.
   if (!ref) endsWaiting(process.env);
-  cases[name]();
-}
+  for (const each of chosen) await run(each);
+};
+
+if (require.main === module) main();
 
 exports.CASES = Object.keys(cases);
+exports.lastOf = (which) => namesOf(which).at(-1);
