@@ -110,15 +110,15 @@ test(
   needs('termination when busy', 'prompt ends'),
   watched(async (_, threads) => {
     const PARTIES = 3;
+    const actors = await startActors(threads, PARTIES);
     for (let generation = 0; generation < 12; generation++) {
       const barrier = create(PARTIES);
-      const actors = await startActors(threads, PARTIES, barrier.buffer);
       const results = actors.map((actor) =>
         actor.do(
-          (here, offset, parties) => {
-            const barrier = new here.sablock.Barrier(here.buffer, offset, parties);
+          (here, buffer, offset, parties) => {
+            const barrier = new here.sablock.Barrier(buffer, offset, parties);
             const member = barrier.join();
-            Atomics.add(new Int32Array(here.buffer, 0, 1), 0, 1);
+            Atomics.add(new Int32Array(buffer, 0, 1), 0, 1);
             try {
               for (;;) barrier.wait();
             } catch (error) {
@@ -126,6 +126,7 @@ test(
               return error.code;
             }
           },
+          barrier.buffer,
           OFFSET,
           PARTIES,
         ),
@@ -138,6 +139,7 @@ test(
       const others = results.filter((_, index) => index !== doomed);
       assert.deepEqual(await Promise.all(others), ['ERR_LOCK_BROKEN', 'ERR_LOCK_BROKEN']);
       assert.deepEqual([barrier.broken, barrier.waiting], [true, 0]);
+      [actors[doomed]] = await startActors(threads, 1);
     }
   }),
 );
