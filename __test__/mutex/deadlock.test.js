@@ -136,16 +136,16 @@ const closeRing = async (threads, buffer, workers, hold = 'lock') => {
 };
 
 for (const length of [2, 3, 5]) {
-  for (const hold of ['lock', 'lockAsync', 'acquire']) {
-    test(
-      `a ring of ${length} threads that hold by ${hold}(): exactly one gets a DeadlockError that names the ring`,
-      watched(async (_, threads) => {
-        const { buffer } = createMutex();
-        const workers = await threads.puppets(length, buffer);
+  test(
+    `a ring of ${length} threads, however they hold: exactly one gets a DeadlockError that names the ring`,
+    watched(async (_, threads) => {
+      const { buffer } = createMutex();
+      const workers = await threads.puppets(length, buffer);
+      for (const hold of ['lock', 'lockAsync', 'acquire']) {
         const { own, outcomes } = await closeRing(threads, buffer, workers, hold);
 
         const told = await Promise.race(outcomes);
-        assert.equal(told.error?.code, 'ERR_LOCK_DEADLOCK', JSON.stringify(told.error));
+        assert.equal(told.error?.code, 'ERR_LOCK_DEADLOCK', `${hold}(): ${JSON.stringify(told.error)}`);
         assert.equal(told.error.name, 'DeadlockError');
         for (const { threadId } of workers)
           assert.match(told.error.message, new RegExp(`\\b${threadId}\\b`), `thread ${threadId}`);
@@ -157,15 +157,15 @@ for (const length of [2, 3, 5]) {
         await told.worker.call(own[freeing], unlock);
         for (let count = 1; count < length; count++) {
           const { worker, next, isHeld, error } = await outcomes[(freeing - 1 + length) % length];
-          assert.equal(isHeld, true, error?.message);
+          assert.equal(isHeld, true, `${hold}(): ${error?.message}`);
           freeing = workers.indexOf(worker);
           await worker.call(next, 'unlock');
           await worker.call(own[freeing], unlock);
         }
-        for (const byteOffset of own) assert.equal(new Mutex(buffer, byteOffset).isLocked, false);
-      }),
-    );
-  }
+        for (const byteOffset of own) assert.equal(new Mutex(buffer, byteOffset).isLocked, false, hold);
+      }
+    }),
+  );
 }
 
 test(
