@@ -194,31 +194,30 @@ test(
       ['r3', 'r1'],
     );
     const error = new Error('on purpose');
-    const names = ['r1', 'r2', 'r3'];
-    for (const failing of names) {
+    const asks = {
+      request: (fails, names) => fails.request(names, () => {}),
+      acquireAsync: (fails, names) => fails.acquireAsync(names),
+      requestSync: async (fails, names) => fails.requestSync(names, () => {}),
+      acquire: async (fails, names) => fails.acquire(names),
+    };
+    const rows = Object.entries(asks).flatMap(([verb, ask]) =>
+      [0, 1, 2].map((failing) => {
+        const what = `${verb}, of which ${failing} fails`;
+        return { what, ask, names: [0, 1, 2].map((index) => `${what}: ${index}`), failing };
+      }),
+    );
+    await abandon(threads, ...rows.flatMap(({ names }) => names));
+    for (const { what, ask, names, failing } of rows) {
       const { manager: fails } = repairing((lock) => {
-        if (lock.name === failing) throw error;
+        if (lock.name === names[failing]) throw error;
       });
-      const verbs = {
-        request: () => fails.request(names, () => {}),
-        acquireAsync: () => fails.acquireAsync(names),
-        requestSync: async () => fails.requestSync(names, () => {}),
-        acquire: async () => fails.acquire(names),
-      };
-      for (const [verb, ask] of Object.entries(verbs)) {
-        await abandon(threads, ...names);
-        await assert.rejects(ask, error, verb);
-        assert.deepEqual(await locks.query(), { held: [], pending: [] }, `${verb}, of which ${failing} fails`);
-        // The names before it are repaired.
-        const rest = repairing();
-        await rest.manager.request(names, () => {});
-        const marked = rest.repaired.map(([name]) => name);
-        assert.deepEqual(
-          marked,
-          names.filter((name) => name >= failing),
-          `${verb}, of which ${failing} fails`,
-        );
-      }
+      await assert.rejects(async () => ask(fails, names), error, what);
+      assert.deepEqual(await locks.query(), { held: [], pending: [] }, what);
+      // The names before it are repaired.
+      const rest = repairing();
+      await rest.manager.request(names, () => {});
+      const marked = rest.repaired.map(([name]) => name);
+      assert.deepEqual(marked, names.slice(failing), what);
     }
   }),
 );
