@@ -257,7 +257,7 @@ test(
   needs('prompt ends', 'termination when busy'),
   watched(async (t) => {
     warningsOf(t);
-    const { turns, workers } = await storm({ workers: 50, seed: Date.now() % 2 ** 32, kinds: ['rwlock'] });
+    const { turns, workers } = await storm({ workers: 30, seed: Date.now() % 2 ** 32, kinds: ['rwlock'] });
     // A quarter of them may be ended before their first turn.
     assert.ok(turns > workers / 4, `${turns} turns of ${workers} workers`);
   }, 400_000),
