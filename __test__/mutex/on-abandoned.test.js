@@ -5,6 +5,7 @@ const diagnostics = require('node:diagnostics_channel');
 const { test } = require('node:test');
 const { setImmediate: nextTurn } = require('node:timers/promises');
 const { Condition, Mutex } = require('../..');
+const { startActors } = require('../helpers/actors.js');
 const { endings } = require('../helpers/endings.js');
 const { createHeld } = require('../helpers/held.js');
 const expected = require('../helpers/expected.js');
@@ -16,11 +17,24 @@ const { watched } = require('../helpers/threads.js');
 const terminate = endings.find(({ name }) => name === 'terminate()');
 const CONDITION = OFFSET + 4;
 
+/** Buffers with a mutex each, in which one thread ended, for the tests to come. */
+const left = [];
+const MUTEXES_OF_ONE = 20;
+
 /** A mutex whose holder has ended inside, with `onAbandoned`. */
 const createAbandoned = async (threads, onAbandoned) => {
-  const { buffer, holder } = await createHeld(threads);
-  await terminate.end(holder);
-  return new Mutex(buffer, OFFSET, { allowMainThread: true, onAbandoned });
+  if (left.length === 0) {
+    const buffers = Array.from({ length: MUTEXES_OF_ONE }, () => createMutex().buffer);
+    const [holder] = await startActors(threads, 1);
+    const holdAll = (here, all, offset) => {
+      here.held = all.map((buffer) => new here.sablock.Mutex(buffer, offset));
+      for (const mutex of here.held) mutex.lock();
+    };
+    await holder.do(holdAll, buffers, OFFSET);
+    await terminate.end(holder);
+    left.push(...buffers);
+  }
+  return new Mutex(left.pop(), OFFSET, { allowMainThread: true, onAbandoned });
 };
 
 /** Collects of each wait that is published as acquired whether this thread holds the lock meanwhile. */
