@@ -5,9 +5,9 @@ const assert = require('node:assert/strict');
 const { setImmediate: nextTurn } = require('node:timers/promises');
 
 const steps = [];
-const step = (name, run) => steps.push({ name, run, workers: 0 });
-/** It gets three workers. */
-const stepWithWorkers = (name, run) => steps.push({ name, run, workers: 3 });
+const step = (name, run, workers = 0) => steps.push({ name, run, workers });
+const stepWithWorker = (name, run) => step(name, run, 1);
+const stepWithWorkers = (name, run) => step(name, run, 3);
 
 const arrays = (length = 8) => {
   const buffer = new SharedArrayBuffer(8 * length);
@@ -50,7 +50,7 @@ const createLine = (face, threads, { array, log }, index = 0) => {
   };
 };
 
-stepWithWorkers("wait: returns 'ok' when it is notified", async ({ face, threads, workers: [worker] }) => {
+stepWithWorker("wait: returns 'ok' when it is notified", async ({ face, threads, workers: [worker] }) => {
   const { array, big } = arrays();
   for (const [typed, value] of [
     [array, 0],
@@ -64,13 +64,13 @@ stepWithWorkers("wait: returns 'ok' when it is notified", async ({ face, threads
   }
 });
 
-stepWithWorkers("wait: returns 'timed-out' after its time, and not before", async ({ workers: [worker] }) => {
+stepWithWorker("wait: returns 'timed-out' after its time, and not before", async ({ workers: [worker] }) => {
   const { outcome, ms } = await worker.call('timedWait', arrays().array, 0, 0, 40.5);
   assert.equal(outcome, 'timed-out');
   assert.ok(ms >= 40.5 && ms < 10_000, `${ms} ms`);
 });
 
-stepWithWorkers("wait: returns 'not-equal' at once", async ({ workers: [worker] }) => {
+stepWithWorker("wait: returns 'not-equal' at once", async ({ workers: [worker] }) => {
   const { array, big } = arrays();
   assert.equal(await worker.call('wait', array, 0, 1), 'not-equal');
   assert.equal(await worker.call('wait', big, 0, 1n), 'not-equal');
@@ -121,7 +121,7 @@ step('waitAsync: a wait that timed out is not in the list any more', async ({ fa
   assert.equal(await patient.value, 'ok');
 });
 
-stepWithWorkers('wait: a wait that timed out is not in the list any more', async ({ face, workers: [worker] }) => {
+stepWithWorker('wait: a wait that timed out is not in the list any more', async ({ face, workers: [worker] }) => {
   const { array } = arrays();
   const patient = face.waitAsync(array, 0, 0);
   assert.equal(await worker.call('wait', array, 0, 0, 5), 'timed-out');
@@ -195,7 +195,7 @@ step('notify: one that nobody waits for is not kept for later', async ({ face })
   assert.equal(await face.waitAsync(array, 0, 0, 1).value, 'timed-out');
 });
 
-stepWithWorkers(
+stepWithWorker(
   'notify: in the order of the list a wait of a worker and of this thread are alike',
   async ({ face, workers: [worker] }) => {
     const { array } = arrays();
@@ -208,7 +208,7 @@ stepWithWorkers(
   },
 );
 
-stepWithWorkers('a change of the value wakes nobody', async ({ face, threads, workers: [worker] }) => {
+stepWithWorker('a change of the value wakes nobody', async ({ face, threads, workers: [worker] }) => {
   const { array } = arrays();
   const blocked = worker.call('wait', array, 0, 0);
   await threads.until('it waits', () => face.waiting(array, 0) === 1);
@@ -249,7 +249,7 @@ step('the list belongs to the byte of the buffer, whatever array it is seen thro
   assert.deepEqual(await Promise.all(waits.map(({ value }) => value)), ['ok', 'ok', 'ok']);
 });
 
-stepWithWorkers(
+stepWithWorker(
   'what was written before notify is seen after the wait',
   async ({ face, threads, workers: [worker] }) => {
     const { array } = arrays();
@@ -264,7 +264,7 @@ stepWithWorkers(
   },
 );
 
-stepWithWorkers('two threads that wake each other never miss a wake-up', async ({ face, workers: [worker] }) => {
+stepWithWorker('two threads that wake each other never miss a wake-up', async ({ face, workers: [worker] }) => {
   const { array } = arrays();
   const rounds = 300;
   const theirs = worker.call('playPingPong', array, rounds);
