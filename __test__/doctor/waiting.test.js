@@ -228,11 +228,11 @@ test(
         gc();
         return process.memoryUsage().heapUsed;
       };
-      use(20_000, 'before').then(async (before) => console.log((await use(40_000, 'after')) - before));
+      use(10_000, 'before').then(async (before) => console.log((await use(20_000, 'after')) - before));
     `;
     const args = ['--expose-gc', '--require', DOCTOR, '--eval', program];
     const grown = Number(execFileSync(process.execPath, args, { encoding: 'utf8' }));
-    assert.ok(grown <= 100 * 40_000, `${grown} bytes`);
+    assert.ok(grown <= 100 * 20_000, `${grown} bytes`);
   }),
 );
 
