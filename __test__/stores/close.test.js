@@ -2,7 +2,7 @@
 
 const assert = require('node:assert/strict');
 const fs = require('node:fs');
-const { test } = require('node:test');
+const { after, before, test } = require('node:test');
 const { LockManager } = require('../..');
 const EVERY_STORE = require('../helpers/every-store.js');
 const { limit } = require('../helpers/limits.js');
@@ -41,11 +41,17 @@ const WRONG = [
 
 for (const [kind, [make, isThere, start, settings, canShare]] of Object.entries(EVERY_STORE)) {
   const options = { skip: isThere ? false : `the server of ${kind} is not installed`, timeout: limit(60_000) };
+  let server;
+  before(async () => {
+    if (isThere) server = await start();
+  });
+  after(() => server?.stop());
+  /** Each test has locks of its own. */
+  const open = (namespace, more = {}, url = server.url) =>
+    new LockManager({ store: make(url, { ...settings, namespace, ...more }) });
 
   test(`${kind}: close() with options that are none closes nothing: who waits goes on to wait`, options, async (t) => {
-    const server = await start();
-    t.after(() => server.stop());
-    const manager = new LockManager({ store: make(server.url, settings) });
+    const manager = open('wrong options');
     t.after(() => manager.close());
     const held = await hold('held', {}, manager);
     const waits = manager.acquireAsync('held');
@@ -60,11 +66,7 @@ for (const [kind, [make, isThere, start, settings, canShare]] of Object.entries(
     `${kind}: close({ wait: true }) refuses what is new and what waits, and leaves what is held to its holders`,
     options,
     async (t) => {
-      const server = await start();
-      t.after(() => server.stop());
-      const [here, there] = [5000, 5001].map(
-        (connectTimeout) => new LockManager({ store: make(server.url, { ...settings, connectTimeout }) }),
-      );
+      const [here, there] = [5000, 5001].map((connectTimeout) => open('waits', { connectTimeout }));
       t.after(() => there.close());
       const held = await hold('held', {}, here);
       const lock = await here.acquireAsync(['one', 'another']);
@@ -107,10 +109,8 @@ for (const [kind, [make, isThere, start, settings, canShare]] of Object.entries(
     },
   );
 
-  test(`${kind}: close() after close({ wait: true }) waits no longer, and both are fulfilled`, options, async (t) => {
-    const server = await start();
-    t.after(() => server.stop());
-    const manager = new LockManager({ store: make(server.url, settings) });
+  test(`${kind}: close() after close({ wait: true }) waits no longer, and both are fulfilled`, options, async () => {
+    const manager = open('no longer');
     const lock = await manager.acquireAsync('held');
     const closing = manager.close({ wait: true });
     await manager.close();
@@ -125,10 +125,8 @@ for (const [kind, [make, isThere, start, settings, canShare]] of Object.entries(
       skip: options.skip || (process.platform === 'linux' ? false : 'looks into /proc'),
     },
     watched(async (t, threads) => {
-      const server = await start();
-      t.after(() => server.stop());
       const proxy = await startProxy(t, server.url);
-      const manager = new LockManager({ store: make(proxy.url, settings) });
+      const manager = open('silent', {}, proxy.url);
       const lock = await manager.acquireAsync('held');
       const port = Number(new URL(proxy.url).port);
       assert.ok(connectionsTo(port) > 0);
@@ -146,11 +144,10 @@ for (const [kind, [make, isThere, start, settings, canShare]] of Object.entries(
     }),
   );
 
-  test(`${kind}: close({ wait: true }) does not wait for what was lost`, options, async (t) => {
-    const server = await start();
-    t.after(() => server.stop());
+  // The last one: its server is gone then.
+  test(`${kind}: close({ wait: true }) does not wait for what was lost`, options, async () => {
     const soon = settings.lease === undefined ? {} : { lease: 2000 };
-    const manager = new LockManager({ store: make(server.url, { ...settings, ...soon }) });
+    const manager = open('lost', soon);
     const lost = await manager.acquireAsync('lost');
     await server.kill();
     await seen(() => !lost.locked);
