@@ -1,7 +1,7 @@
 // A server that is away for a moment: little is tried meanwhile, one connection comes of it, and every lock works afterwards.
 
 const assert = require('node:assert/strict');
-const { describe, test } = require('node:test');
+const { after, before, describe, test } = require('node:test');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { LockManager } = require('../..');
 const EVERY_STORE = require('../helpers/every-store.js');
@@ -40,19 +40,24 @@ const DOING = {
   },
 };
 
-// Each waits for its own server most of the time.
+// Each waits most of the time. All of a kind have one server, each by a proxy, and in a namespace, of its own.
 describe('a server that is away for a moment', { concurrency: 8 }, () => {
   for (const [kind, [make, isThere, start]] of Object.entries(EVERY_STORE)) {
+    let server;
+    before(async () => {
+      if (isThere) server = await start();
+    });
+    after(() => server?.stop());
+
     for (const [how, goAway] of Object.entries(AWAY)) {
       for (const [what, act] of Object.entries(DOING)) {
         test(`${kind} that ${how} for a moment beside a process that is ${what} is asked little, and every lock works afterwards`, {
           skip: isThere ? false : `${kind} is not installed`,
           timeout: limit(120_000),
         }, async (t) => {
-          const server = await start();
-          t.after(() => server.stop());
           const proxy = await startProxy(t, server.url);
-          const managers = [proxy.url, server.url].map((url) => new LockManager({ store: make(url) }));
+          const namespace = `${how}, ${what}`;
+          const managers = [proxy.url, server.url].map((url) => new LockManager({ store: make(url, { namespace }) }));
           t.after(() => Promise.all(managers.map((manager) => manager.close())));
           const [manager, other] = managers;
           await manager.request('first', () => {});
