@@ -3,7 +3,7 @@
 const assert = require('node:assert/strict');
 const { subscribe, unsubscribe } = require('node:diagnostics_channel');
 const { on } = require('node:events');
-const { test } = require('node:test');
+const { after, before, test } = require('node:test');
 const { LockManager } = require('../..');
 const { etcd } = require('../../lib/stores/etcd.js');
 const { mysql } = require('../../lib/stores/mysql.js');
@@ -53,13 +53,20 @@ const KINDS = {
   },
 };
 
+/** The server of each kind: a test that ends it starts it again. */
+const running = {};
+
 const eventsOf = (messages) => messages.map(({ event }) => event);
 
 for (const [kind, { isThere, start, make, settings, ways }] of Object.entries(KINDS)) {
   const options = { skip: isThere ? false : `the server of ${kind} is not installed`, timeout: 60_000 };
+  before(async () => {
+    if (isThere) running[kind] = await start();
+  });
+  after(() => running[kind]?.stop());
+
   test(`${kind}: connected, unreachable and reconnected are published, each change once`, options, async (t) => {
-    const server = await start();
-    t.after(() => server.stop());
+    const server = running[kind];
     const namespace = `events of ${kind}`;
     const messages = messagesOf(t, namespace);
     const manager = new LockManager({ store: make(server.url, { ...settings, namespace }) });
@@ -80,8 +87,7 @@ for (const [kind, { isThere, start, make, settings, ways }] of Object.entries(KI
   });
 
   test(`${kind}: a store that is reached at last is connected, not reconnected`, options, async (t) => {
-    const server = await start();
-    t.after(() => server.stop());
+    const server = running[kind];
     await server.kill();
     const namespace = `late, of ${kind}`;
     const messages = messagesOf(t, namespace);
@@ -103,8 +109,7 @@ for (const [kind, { isThere, start, make, settings, ways }] of Object.entries(KI
     `${kind}: a manager that is closed while it connects keeps no connection, and publishes nothing`,
     options,
     async (t) => {
-      const server = await start();
-      t.after(() => server.stop());
+      const server = running[kind];
       const proxy = await startProxy(t, server.url);
       const namespace = `closed early, of ${kind}`;
       const messages = messagesOf(t, namespace);
@@ -121,8 +126,7 @@ for (const [kind, { isThere, start, make, settings, ways }] of Object.entries(KI
 
   for (const [how, connectionTo] of Object.entries(ways)) {
     test(`${how}: of a server that is silent while it connects no connection is kept`, options, async (t) => {
-      const server = await start();
-      t.after(() => server.stop());
+      const server = running[kind];
       const proxy = await startProxy(t, server.url);
       proxy.cut();
       process.env.SABLOCK_TEST_REDIS = process.env.SABLOCK_TEST_POSTGRES = proxy.url;
@@ -159,15 +163,14 @@ for (const [kind, { isThere, start, make, settings, ways }] of Object.entries(KI
   });
 }
 
-for (const [kind, { isThere, start, make }] of Object.entries(KINDS).filter(
+for (const [kind, { isThere, make }] of Object.entries(KINDS).filter(
   ([, { settings }]) => settings.lease !== undefined,
 )) {
   test(`${kind}: a server that stops answering is published as unreachable, and loses nothing until the lease ends`, {
     skip: isThere ? false : `the server of ${kind} is not installed`,
     timeout: 60_000,
   }, async (t) => {
-    const server = await start();
-    t.after(() => server.stop());
+    const server = running[kind];
     const namespace = `silence of ${kind}`;
     const messages = messagesOf(t, namespace);
     const store = make(server.url, { namespace, lease: 60_000, renew: 100, connectTimeout: 3000 });
@@ -196,8 +199,7 @@ test('etcd: a call that is lost while others are answered does not make the stor
   skip: servers.hasEtcd ? false : 'etcd is not installed',
   timeout: 60_000,
 }, async (t) => {
-  const server = await servers.startEtcd();
-  t.after(() => server.stop());
+  const server = running.etcd;
   const proxy = await startProxy(t, server.url);
   const namespace = 'one call lost';
   const messages = messagesOf(t, namespace);
@@ -222,8 +224,7 @@ test('etcd: an answer after the end of the lease does not say that the store is 
   skip: servers.hasEtcd ? false : 'etcd is not installed',
   timeout: 60_000,
 }, async (t) => {
-  const server = await servers.startEtcd();
-  t.after(() => server.stop());
+  const server = running.etcd;
   const proxy = await startProxy(t, server.url);
   // Its clock goes as it is told; nothing looks at the lease meanwhile.
   const worker = startKeeper(
@@ -259,8 +260,7 @@ test('a pooler in session mode is published', {
   skip: servers.hasPgBouncer && servers.hasPostgres ? false : 'pgbouncer or PostgreSQL is not installed',
   timeout: 60_000,
 }, async (t) => {
-  const server = await servers.startPostgres();
-  t.after(() => server.stop());
+  const server = running.postgres;
   const pooler = await servers.startPgBouncer(server.port, 'session');
   t.after(() => pooler.stop());
   const messages = messagesOf(t, 'pooled');
