@@ -10,6 +10,7 @@ const { postgres } = require('../../lib/stores/postgres.js');
 const { redis } = require('../../lib/stores/redis.js');
 const { startProxy } = require('../helpers/proxy.js');
 const servers = require('../helpers/servers.js');
+const { seen } = require('../helpers/stores.js');
 
 const options = (isThere, name) => ({ timeout: 60_000, skip: isThere ? false : `${name} is not installed` });
 
@@ -72,7 +73,7 @@ test('redis: a user who lacks a right is refused at once', options(servers.hasRe
   const server = await servers.startRedis();
   t.after(() => server.stop());
   for (const command of COMMANDS.split(' ')) {
-    await server.run('ACL', 'SETUSER', `no-${command}`, 'on', '>secret', '~*', '&*', '+@all', `-${command}`);
+    await server.ask('ACL', 'SETUSER', `no-${command}`, 'on', '>secret', '~*', '&*', '+@all', `-${command}`);
     const url = Object.assign(new URL(server.url), { username: `no-${command}`, password: 'secret' }).href;
     const locks = open(t, redis(url));
     const refused = { code: 'ERR_LOCK_STORE', message: /no permissions to run|can't run this command/ };
@@ -127,7 +128,7 @@ test(
     const held = await holder.acquireAsync('a');
     const order = [];
     const blocked = async () => {
-      const rows = await server.query(
+      const rows = await server.ask(
         "select count(*)::int as n from pg_locks where locktype = 'advisory' and not granted",
       );
       return rows[0].n;
@@ -135,7 +136,7 @@ test(
     const waits = [];
     for (const [index, locks] of [first, second].entries()) {
       waits.push(locks.request('a', () => order.push(index)));
-      while ((await blocked()) <= index) await new Promise(setImmediate);
+      await seen(async () => (await blocked()) > index);
     }
     // Longer than that option.
     await new Promise((resolve) => setTimeout(resolve, 1000));
