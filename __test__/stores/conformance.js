@@ -151,7 +151,8 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
       const name = names[index % names.length];
       const taken = await here.acquireAsync(name, { ifAvailable: true });
       assert.ok(!isBlocked || taken === null, `${name} was given to another`);
-      await pause(20);
+      // Each name once a second: one that is lost is not taken back.
+      await pause(1000 / names.length);
     }
     assert.deepEqual(await blocked, Array(names.length).fill(true));
     for (const name of names) assert.equal(await there.do(unlock, name), true);
