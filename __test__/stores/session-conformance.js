@@ -156,7 +156,7 @@ exports.conformSessions = (
       });
       while (isKept) {
         assert.equal(await here.acquireAsync('blocked', { ifAvailable: true }), null);
-        await pause(5);
+        await pause(50);
       }
       assert.deepEqual(await blocked, [true, false]);
       const { renewals } = await there.do((mine) => mine.manager.stats());
