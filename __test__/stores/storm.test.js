@@ -21,7 +21,7 @@ const { now, Register: TortureRegister } = require('../../tests/torture/stores/r
 
 /** `npm run test:stores` takes longer. */
 const SECONDS = Number(process.env.SABLOCK_STORE_SECONDS ?? 2);
-const PROCESSES = 4;
+const PROCESSES = 3;
 /** It goes on until so much was done. */
 const LEAST_HELD = 50;
 const LEAST_WRITTEN = 100;
