@@ -343,6 +343,33 @@ test(
   }),
 );
 
+for (const calls of [1, 2]) {
+  for (const value of [true, false]) {
+    test(
+      `waitForAsync() is rejected if its function ends before call ${calls} of its predicate comes to ${value}`,
+      handled(async () => {
+        const { mutex, condition } = create();
+        let left;
+        await mutex.executeLocked(
+          () =>
+            new Promise((resolve) => {
+              let called = 0;
+              const predicate = () => {
+                called += 1;
+                if (called < calls) return false;
+                resolve();
+                return nextTurn(value);
+              };
+              left = condition.waitForAsync(mutex, predicate, 1);
+            }),
+        );
+        await assert.rejects(left, notOwner(0));
+        assert.deepEqual([mutex.isLocked, isForgotten()], [false, true]);
+      }),
+    );
+  }
+}
+
 /** By who ends: holds the mutex, calls `begin()`, and ends after so many microtasks. */
 const ENDS = {
   function: (mutex, begin, microtasks) =>
@@ -366,7 +393,7 @@ for (const [who, hold] of Object.entries(ENDS)) {
     `waitForAsync() calls its predicate only in the hold, whenever the ${who} of that ends without it`,
     handled(async () => {
       const outcomes = new Set();
-      for (let microtasks = 0; microtasks < 40; microtasks++) {
+      for (let microtasks = 0; microtasks < 80; microtasks++) {
         const { mutex, condition } = create();
         const held = [];
         // So long that the hold may end before it, whatever that takes.

@@ -205,15 +205,16 @@ class Condition extends SharedPrimitive {
     const { timeout, signal, ref } = toAsyncOptions(word, options);
     const deadline = clock.now() + timeout;
     const hold = new WatchedHold(word, outer);
+    let isOver = false;
     try {
-      while (!(await predicate())) {
+      for (;;) {
+        const isMet = Boolean(await predicate());
         hold.check();
+        if (isMet || isOver) return isMet;
         const left = deadline - clock.now();
-        const isNotified = await this.#waitAsync(inner, { timeout: left, signal, ref }, outer);
+        isOver = !(await this.#waitAsync(inner, { timeout: left, signal, ref }, outer));
         hold.check();
-        if (!isNotified) return Boolean(await predicate());
       }
-      return true;
     } finally {
       hold.release();
     }
