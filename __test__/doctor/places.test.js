@@ -28,6 +28,30 @@ async function placesOf(doctor, mutex) {
 }
 
 test(
+  'code that is compiled at two lines of the program has two places',
+  // Only it tells where code was compiled.
+  needs("V8's flags"),
+  watched(() =>
+    withDoctor(QUIET, async (doctor) => {
+      const takes = [
+        new Function('mutex', 'return mutex.tryLock();'),
+        new Function('mutex', 'return mutex.tryLock();'),
+      ];
+      const mutexes = createLocks(2);
+      // From the same place of the program.
+      for (const [index, mutex] of mutexes.entries()) takes[index](mutex);
+      const places = [];
+      for (const mutex of mutexes) {
+        places.push(await placesOf(doctor, mutex));
+        mutex.unlock();
+      }
+      const lines = places.map(([place]) => Number(/places\.test\.js:(\d+):/.exec(place)[1]));
+      assert.equal(lines[1], lines[0] + 1, `${places}`);
+    }),
+  ),
+);
+
+test(
   'the places of a thread are bounded: those beyond are none, and those from before are known as ever',
   watched(() =>
     withDoctor(QUIET, async (doctor) => {
