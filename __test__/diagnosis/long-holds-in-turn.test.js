@@ -238,6 +238,20 @@ test(
 );
 
 test(
+  'a hold that is seen late is published once, and again when the next of the doubled times is over',
+  watched(async (t) => {
+    const mutex = new Mutex(new SharedArrayBuffer(4), 0, { name: 'late' });
+    mutex.tryLock();
+    const pass = watchHere(t);
+    const waiting = mutex.lockAsync();
+    assert.deepEqual([pass(0), pass(350), pass(0), pass(49), pass(1)], [[], [['late', 350]], [], [], [['late', 400]]]);
+    mutex.unlock();
+    await waiting;
+    mutex.unlock();
+  }),
+);
+
+test(
   'a wait ends its watch though nobody listens any more',
   watched(async (t) => {
     const mutex = new Mutex(new SharedArrayBuffer(4));

@@ -5,6 +5,7 @@ const { setImmediate: nextTurn } = require('node:timers/promises');
 const { Mutex, locks, stats } = require('../..');
 const { warn } = require('../../lib/engine/abandonment.js');
 const { thread } = require('../../lib/engine/thread.js');
+const clock = require('../../lib/load/clock.js');
 const { removed, unwritten } = require('../../lib/named/machine-errors.js');
 const { endings } = require('../helpers/endings.js');
 const { createHeld } = require('../helpers/held.js');
@@ -184,6 +185,43 @@ test('each burst of warnings ends with one line for its own rest, and leaves no 
     assert.match(warnings[5].message, new RegExp(`^${rest} more locks `));
     assert.equal(process.listenerCount('beforeExit'), listeners);
   }
+});
+
+test('five warnings are given in any second, and the line for the rest once', needs('mocked timers'), (t) => {
+  const { warnings: before } = thread;
+  thread.warnings = null;
+  t.after(() => {
+    thread.warnings = before;
+  });
+  let now = 0;
+  t.mock.method(clock, 'now', () => now);
+  const timer = { unref: () => timer };
+  const started = t.mock.method(clock, 'setTimeout', () => timer);
+  const stopped = t.mock.method(clock, 'clearTimeout', () => {});
+  const emitted = t.mock.method(process, 'emitWarning', () => {});
+  for (const [at, count, all] of [
+    [0, 1, 1],
+    [999, 5, 5],
+    // Of the second before this there are four.
+    [1000, 3, 6],
+    [1998, 1, 6],
+    [1999, 1, 7],
+  ]) {
+    now = at;
+    for (let each = 0; each < count; each++) warn({ kind: 'mutex', byteOffset: 8 }, 'Thread 7', false);
+    assert.equal(emitted.mock.callCount(), all, `at ${at} ms`);
+  }
+  assert.deepEqual(
+    started.mock.calls.map(({ arguments: [, ms] }) => ms),
+    [1000],
+  );
+  process.listeners('beforeExit').at(-1)();
+  assert.match(emitted.mock.calls.at(-1).arguments[0], /^4 more locks /);
+  // Else a later rest would have its line too early.
+  assert.deepEqual(
+    stopped.mock.calls.map(({ arguments: [each] }) => each),
+    [timer],
+  );
 });
 
 test('no more than five warnings are given in a second if a replaced emitWarning() finds abandoned locks itself', {
