@@ -379,3 +379,32 @@ test('where only WebAssembly runs, as in a WebContainer, the error says why that
   assert.match(lines(error).at(-1), /^A WebContainer runs only WebAssembly/);
   assert.doesNotMatch((await load(installAlone(t))).message, /WebContainer/);
 });
+
+test('what is loaded late drops the pieces of its own modules that were interrupted, and nothing of the program', {
+  skip: process.versions.bun !== undefined || process.versions.deno !== undefined,
+}, (t) => {
+  const { lazily } = require('../../lib/load/lazily.js');
+  const own = (...names) => path.join(__dirname, '..', '..', 'lib', ...names);
+  const modules = {
+    [own('engine', 'piece.js')]: { isLoaded: false, stays: false },
+    [own('engine', 'whole.js')]: { isLoaded: true, stays: true },
+    // A program may still be loading one of these, and itself, when something waits.
+    [own('stores', 'redis.js')]: { isLoaded: false, stays: true },
+    [path.join(__dirname, 'program.js')]: { isLoaded: false, stays: true },
+  };
+  const before = { ...require.cache };
+  t.after(() => {
+    for (const file of Object.keys(modules)) {
+      delete require.cache[file];
+      if (before[file] !== undefined) require.cache[file] = before[file];
+    }
+  });
+  for (const [file, { isLoaded }] of Object.entries(modules)) require.cache[file] = { loaded: isLoaded };
+  let count = 0;
+  const get = lazily(() => ++count);
+  assert.deepEqual([count, get(), get()], [0, 1, 1]);
+  assert.deepEqual(
+    Object.keys(modules).map((file) => file in require.cache),
+    Object.values(modules).map(({ stays }) => stays),
+  );
+});
