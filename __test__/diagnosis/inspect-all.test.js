@@ -186,6 +186,19 @@ for (const kind of Object.keys(kinds)) {
   });
 }
 
+for (const kind of Object.keys(kinds)) {
+  test(`inspectAll() gives a ${kind} the name of no other kind that its memory was, and a lock of a table its own`, async () => {
+    const [was, rows] = [new SharedArrayBuffer(64), new SharedArrayBuffer(64)];
+    const make = (other, buffer, name) => new sablock[other](buffer, 16, ...(kinds[other].args ?? []), { name });
+    const others = Object.keys(kinds).filter((other) => other !== kind);
+    const made = others.map((other) => make(other, was, `of a ${other}`));
+    assert.deepEqual(await namesWhileAwaited(kind, was), [[16, null]]);
+    made.push(make(kind, rows, 'own'), new LockTable(rows, 0, 16, { name: 'rows' }));
+    assert.deepEqual(await namesWhileAwaited(kind, rows), [[16, 'own']]);
+    assert.equal(made.length, others.length + 2);
+  });
+}
+
 test('inspectAll() shows waits for conditions, and those of wait() and waitAsync(), with the names of conditions', async () => {
   const { buffer, mutex } = createMutex({ name: 'the mutex' });
   const condition = new Condition(buffer, OFFSET, { name: 'the condition' });
