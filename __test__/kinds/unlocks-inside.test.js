@@ -164,6 +164,20 @@ const KINDS = {
       },
     };
   },
+  'release() of a part of permits, of which fewer are left inside': () => {
+    const semaphore = new Semaphore(memory(), 0, 5);
+    const [permits, other] = [semaphore.tryAcquire(4), semaphore.tryAcquire(1)];
+    return {
+      end: aborted((options) => semaphore.acquireAsync(5, options)),
+      outer: () => permits.release(3),
+      inside: () => assert.equal(permits.release(2), true),
+      error: 'ERR_OUT_OF_RANGE',
+      check() {
+        assert.deepEqual([permits.count, other.count, semaphore.available], [2, 1, 2]);
+        return permits.release() && other.release();
+      },
+    };
+  },
   'leave() of an entry': () => {
     const latch = new Latch(memory());
     const [entry, other] = [latch.enter(), latch.enter()];
