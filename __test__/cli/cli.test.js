@@ -225,6 +225,7 @@ test('a command that is not there, and what cannot be understood, have codes of 
     ['run', 'a', ''],
     ['run', 'a', '--soon', 'x'],
     ['run', 'a', '--timeout', 'x', 'y'],
+    ['doctor'],
     ['what'],
     [],
   ];
