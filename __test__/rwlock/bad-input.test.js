@@ -164,6 +164,22 @@ test('a TimeoutError says which verb of which mode it was', async () => {
   rw.write.unlock();
 });
 
+test('a change of mode that is none of the thread itself says by which verbs it would be, and what a guard has for it', () => {
+  const { rw } = createRwLock();
+  for (const [verb, mode] of [
+    ['downgrade', 'write'],
+    ['tryUpgrade', 'read'],
+  ]) {
+    const guard = rw[mode].tryAcquire();
+    const message = `this thread did not lock it by ${mode}.lock(), ${mode}.tryLock() or ${mode}.lockAsync(). A guard has a ${verb}() of its own.`;
+    assert.throws(
+      () => rw[verb](),
+      (error) => error.code === 'ERR_LOCK_NOT_OWNER' && error.message.endsWith(message),
+    );
+    guard.unlock();
+  }
+});
+
 test('what is not held asks for a forgotten await where this thread waits for that lock, by every verb', async () => {
   const { rw } = createRwLock();
   const guard = rw.read.tryAcquire();
