@@ -1,10 +1,11 @@
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
-const { RwLock } = require('../..');
+const { Once, RwLock } = require('../..');
+const { startActors } = require('../helpers/actors.js');
 const { endings } = require('../helpers/endings.js');
 const expected = require('../helpers/expected.js');
 const { OFFSET } = require('../helpers/memory.js');
-const { warningsOf } = require('../helpers/messages.js');
+const { listen, warningsOf } = require('../helpers/messages.js');
 const { needs } = require('../helpers/runtime.js');
 const { createRwLock, readersWord, rwPuppets } = require('../helpers/rwlock.js');
 const { watched } = require('../helpers/threads.js');
@@ -138,6 +139,34 @@ for (const [name, step] of Object.entries({
     }),
   );
 }
+
+test(
+  'an upgrade repairs what was reported before without another report, of whatever else this thread has learnt since',
+  needs('prompt ends'),
+  watched(async (t, threads) => {
+    const buffer = new SharedArrayBuffer(64);
+    const told = listen(t, 'sablock:abandoned');
+    let repairs = 0;
+    const onAbandoned = () => {
+      repairs += 1;
+    };
+    const rw = new RwLock(buffer, 0, { onAbandoned });
+    const once = new Once(buffer, 16);
+    const [writer, runner] = await startActors(threads, 2, buffer);
+    await writer.do((here) => new here.sablock.RwLock(here.buffer).write.lock());
+    await runner.do((here) => {
+      new here.sablock.Once(here.buffer, 16).run(() => new Promise(() => {}));
+    });
+    for (const actor of [writer, runner]) await actor.terminate();
+    const guard = rw.read.tryAcquire();
+    await once.run(() => {});
+    const ids = [writer.threadId, runner.threadId];
+    assert.deepEqual([told.map(({ ownerThreadId }) => ownerThreadId), repairs], [ids, 0]);
+    assert.equal(guard.tryUpgrade(), true);
+    assert.deepEqual([told.length, repairs], [2, 1]);
+    guard.unlock();
+  }),
+);
 
 test(
   'onAbandoned repairs before write gets in, by every verb, and takes the place of the warning',
