@@ -1,6 +1,7 @@
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
-const { Mutex } = require('../..');
+const { Mutex, RwLock, locks } = require('../..');
+const { startActors } = require('../helpers/actors.js');
 const { endings } = require('../helpers/endings.js');
 const { createHeld } = require('../helpers/held.js');
 const { createMutex, OFFSET } = require('../helpers/memory.js');
@@ -313,3 +314,37 @@ test(
     assert.equal(word(), 0);
   }),
 );
+
+/** Guards of what a thread has left, by the lock that it is of. */
+const GUARDS = {
+  'a mutex': ({ mutex }) => mutex.tryAcquire(),
+  'an RwLock to write': ({ rwlock }) => rwlock.write.tryAcquire(),
+  'an RwLock to read': ({ rwlock }) => rwlock.read.tryAcquire(),
+  'a name': () => locks.acquireAsync('left behind'),
+};
+
+for (const [what, acquire] of Object.entries(GUARDS)) {
+  test(
+    `the guard of ${what} that was left says so while it holds, and no longer, though the mark stays`,
+    needs('prompt ends'),
+    watched(async (_, threads) => {
+      const buffer = new SharedArrayBuffer(64);
+      const left = { mutex: new Mutex(buffer), rwlock: new RwLock(buffer, 16) };
+      const [holder] = await startActors(threads, 1, buffer);
+      await holder.do(async (here) => {
+        new here.sablock.Mutex(here.buffer).lock();
+        new here.sablock.RwLock(here.buffer, 16).write.lock();
+        here.kept = await here.sablock.locks.acquireAsync('left behind');
+      });
+      await holder.terminate();
+      const guard = await acquire(left);
+      assert.equal(guard.abandoned, true);
+      guard.unlock();
+      assert.equal(guard.abandoned, false);
+      const next = await acquire(left);
+      assert.deepEqual([guard.abandoned, next.abandoned], [false, true]);
+      if (what === 'a name') next.markConsistent();
+      next.unlock();
+    }),
+  );
+}

@@ -337,3 +337,23 @@ test(
     mutex.unlock();
   }),
 );
+
+test(
+  'a signal that has served one wait to its end aborts the next',
+  watched(async () => {
+    const { mutex } = createMutex();
+    const controller = new AbortController();
+    for (const isAborted of [false, false, true]) {
+      mutex.tryLock();
+      const waiting = mutex.lockAsync({ signal: controller.signal });
+      if (isAborted) {
+        controller.abort();
+        await assert.rejects(waiting, { name: 'AbortError' });
+      } else {
+        mutex.unlock();
+        assert.equal(await waiting, true);
+      }
+      mutex.unlock();
+    }
+  }),
+);
