@@ -134,7 +134,7 @@ test('the command of run has the descriptors that the shell has opened for it, b
   const [read, written] = [path.join(files, 'read'), path.join(files, 'written')];
   fs.writeFileSync(read, 'content');
   const run = quote([process.execPath, CLI, 'run', 'job', '--directory', directory, '--', 'sh', '-c', 'cat <&9 >&3']);
-  // The ninth is beyond those of Node.js itself.
+  // The number 9 is beyond those of Node.js itself.
   const { status, stderr } = spawnSync('sh', ['-c', `${run} 3>${quote([written])} 9<${quote([read])}`], {
     encoding: 'utf8',
   });

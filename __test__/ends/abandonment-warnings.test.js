@@ -202,7 +202,7 @@ test('five warnings are given in any second, and the line for the rest once', ne
   for (const [at, count, all] of [
     [0, 1, 1],
     [999, 5, 5],
-    // Of the second before this there are four.
+    // In the second before this four were given.
     [1000, 3, 6],
     [1998, 1, 6],
     [1999, 1, 7],
