@@ -555,6 +555,51 @@ test(
   ),
 );
 
+/** Verbs that take names without blocking; each unlocks them. */
+const TAKING = {
+  'request()': (manager, all, options) => manager.request(all, options, () => {}),
+  'request() of a function that waits': (manager, all, options) =>
+    manager.request(all, options, async () => {
+      await undefined;
+    }),
+  'acquireAsync()': async (manager, all, options) => {
+    const held = await manager.acquireAsync(all, options);
+    held.unlock();
+  },
+};
+
+for (const [verb, take] of Object.entries(TAKING)) {
+  // None, or one of them, is held by another when they are asked for.
+  for (const held of [-1, 0, 1]) {
+    test(
+      `${verb}: each name comes after what is held, one alone and several, of which ${held < 0 ? 'all are free' : `number ${held} is not`}`,
+      needs('async frames'),
+      watched(() =>
+        withDoctor(QUIET, async (doctor) => {
+          for (const [options, count] of [
+            [{}, 1],
+            [{ timeout: 60_000 }, 0],
+          ]) {
+            const [several, [alone]] = [names(2), names(1)];
+            const [mutex] = namedMutexes(1);
+            const other = held < 0 ? null : await locks.acquireAsync(several[held]);
+            const taken = mutex.executeLocked(async () => {
+              await take(locks, [...several].reverse(), options);
+              await take(locks, alone, options);
+            });
+            setImmediate(() => other?.unlock());
+            await taken;
+            for (const name of [...several, alone]) {
+              await locks.request(name, () => mutex.executeLocked(() => {}));
+              assert.equal(cycles(doctor).filter((cycle) => cycle.includes(name)).length, count, name);
+            }
+          }
+        }),
+      ),
+    );
+  }
+}
+
 test(
   'an order is known as soon as a callback begins, though it may never end',
   needs('async frames'),

@@ -207,9 +207,11 @@ class ThreadDoctor {
     const { granting, named } = this.waits;
     const info = granting?.info ?? named;
     if (info === null || info.name !== lock.name) return;
-    const trace = granting === null ? (this.#asked?.trace ?? null) : granting.site;
-    if (this.#asked?.isSync && this.#asked.options.isEndless) this.order?.blocking(info, trace);
+    const asked = granting === null ? this.#asked : null;
+    const trace = granting?.site ?? asked?.trace ?? null;
+    if (asked?.isSync && asked.options.isEndless) this.order?.blocking(info, trace);
     const hold = this.holds.push(info, info.address, lock.mode !== 'shared', trace);
+    hold.sighting = { confirm: () => asked?.sighting?.confirm() };
     this.#byNumber.set(number, hold);
     this.holdOf.set(lock, hold);
   }
@@ -355,6 +357,7 @@ class ThreadDoctor {
   goOn(locking) {
     if (this.#asked !== null) {
       this.#several.set(locking, this.#asked);
+      this.#asked.names = locking.inOrder();
       return;
     }
     const asked = this.#several.get(locking);
@@ -372,8 +375,9 @@ class ThreadDoctor {
     try {
       const result = this.inside(original, self, args);
       const { named } = this.waits;
-      if (!asked.isSync && named !== null)
-        asked.sighting = quietly(() => this.sight(named, asked.trace, asked.options));
+      if (asked.isSync || named === null) return result;
+      const infos = () => asked.names?.map((name) => this.locks.ofName(named.place, name));
+      asked.sighting = quietly(() => this.sight(named, asked.trace, asked.options, this.waits.last, infos()));
       return result;
     } finally {
       this.#asked = before;
@@ -386,8 +390,8 @@ class ThreadDoctor {
   }
 
   /** The order that an awaiting verb may be in, or null. Whoever is known to await its wait confirms it. */
-  sight(info, trace, { isEndless }, wait = this.waits.last) {
-    const sighting = isEndless ? (this.order?.awaiting(info, trace) ?? null) : null;
+  sight(info, trace, { isEndless }, wait = this.waits.last, infos = [info]) {
+    const sighting = isEndless ? (this.order?.awaitingAll(infos, trace) ?? null) : null;
     if (wait?.info.id === info.id && sighting !== null) wait.awaited = (serials) => sighting.confirm(serials);
     return sighting;
   }
