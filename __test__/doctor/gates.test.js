@@ -6,7 +6,9 @@ const { test } = require('node:test');
 const { createLocks, namedMutexes, withDoctor } = require('../helpers/doctor.js');
 const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
-const { LockManager, LockTable, RwLock, Semaphore } = require('../../index.js');
+const sablock = require('../../index.js');
+
+const { LockManager, LockTable, RwLock, Semaphore } = sablock;
 
 const OPTIONS = { allowMainThread: true };
 const QUIET = { contention: false, stuckMs: Infinity, longHoldMs: Infinity };
@@ -112,6 +114,32 @@ for (const [kind, isGate] of [
       }),
     ),
   );
+}
+
+for (const [kind, isGate] of [
+  ['read', false],
+  ['write', true],
+]) {
+  for (const verb of ['lockAll', 'lockAllAsync']) {
+    test(
+      `a lock that ${verb}() holds around both orders, by its ${kind}, ${isGate ? 'is a gate' : 'lets both in at once'}`,
+      watched(() =>
+        withDoctor(QUIET, async (doctor) => {
+          const around = new RwLock(new SharedArrayBuffer(RwLock.BYTES), 0, OPTIONS)[kind];
+          const [a, b] = mutexes();
+          for (const [outer, inner] of [
+            [a, b],
+            [b, a],
+          ]) {
+            const guard = await sablock[verb]([around]);
+            outer.executeLockedSync(() => inner.executeLockedSync(() => {}));
+            guard.unlock();
+          }
+          assert.equal(doctor.report().lockOrder.length, isGate ? 0 : 1);
+        }),
+      ),
+    );
+  }
 }
 
 for (const [mode, isGate] of [

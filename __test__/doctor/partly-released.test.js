@@ -70,7 +70,7 @@ const CASES = {
 let made = 0;
 const create = ({ type, args, options }) => {
   made += 1;
-  const buffer = new SharedArrayBuffer(sablock[type].BYTES);
+  const buffer = new SharedArrayBuffer(sablock[type].bytes?.(...args) ?? sablock[type].BYTES);
   const all = { ...options, name: `partly ${process.pid}.${made}`, allowMainThread: true };
   return { buffer, options: all, lock: new sablock[type](buffer, 0, ...args, all) };
 };
@@ -185,6 +185,27 @@ const CHANGES = {
     assert.equal(lock.tryUpgrade(), true);
     const want = (rw, limits) => rw.read.acquireAsync(limits);
     return { lock, want, holders: ['reads'], end: () => lock.write.unlock() };
+  },
+  'the last of two locks to read'() {
+    const { lock } = create({ type: 'RwLock', args: [], options: {} });
+    (function outer() {
+      lock.read.lock();
+    })();
+    (function inner() {
+      lock.read.lock();
+    })();
+    lock.read.unlock();
+    return { lock, want: toWrite, holders: ['outer'], end: () => lock.read.unlock() };
+  },
+  'the first of two rows'() {
+    const { lock } = create({ type: 'LockTable', args: [2], options: {} });
+    lock.lock(0);
+    (function second() {
+      lock.lock(1);
+    })();
+    lock.unlock(0);
+    const want = (table, limits) => table.at(1).acquireAsync(limits);
+    return { lock, want, holders: ['second'], end: () => lock.unlock(1) };
   },
   'permits that were used up'() {
     const { lock } = create({ type: 'Semaphore', args: [3], options: {} });

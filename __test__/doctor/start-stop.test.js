@@ -101,6 +101,23 @@ test('start() returns the same doctor until it is stopped', () => {
   next.stop();
 });
 
+test('a doctor that was stopped stops no other, and still says what there is', () => {
+  const before = start(QUIET);
+  before.stop();
+  const doctor = start({ ...QUIET, contention: false });
+  before.stop();
+  assert.equal(start(), doctor);
+  const [a, b] = namedMutexes(2, { allowMainThread: true });
+  for (const [outer, inner] of [
+    [a, b],
+    [b, a],
+  ])
+    outer.executeLockedSync(() => inner.executeLockedSync(() => {}));
+  for (const each of [before, doctor]) assert.equal(each.report().lockOrder.length, 1);
+  doctor.stop();
+  assert.equal(doctor.report().lockOrder.length, 1);
+});
+
 test('bad options are refused before anything changes', () => {
   const before = descriptors();
   const bad = [

@@ -350,17 +350,21 @@ const RUNNING = (() => {
 })();
 
 for (const [verb, run] of Object.entries(RUNNING)) {
-  // The function that has entered leaves by itself.
-  for (const fails of verb === 'enter()' ? [false] : [false, true]) {
+  // The function that has entered leaves by itself; one that is to run to its end returns no promise.
+  const ends = verb === 'enter()' ? ['returned'] : ['returned', 'thrown'];
+  if (!/Sync|enter/.test(verb)) ends.push('fulfilled its promise', 'rejected its promise');
+  for (const how of ends) {
+    const fails = /thrown|rejected/.test(how);
     test(
-      `${verb}: its lock is held while its function runs, and not once that has ${fails ? 'thrown' : 'returned'}`,
+      `${verb}: its lock is held while its function runs, and not once that has ${how}`,
       watched(() =>
         withDoctor(QUIET, async () => {
           let seen;
-          const body = () => {
+          const look = () => {
             seen = held();
             if (fails) throw new RangeError('mine');
           };
+          const body = how.includes('promise') ? () => Promise.resolve().then(look) : look;
           const name = await run(body).catch((error) => {
             if (!fails || !(error instanceof RangeError)) throw error;
             return seen[0];
