@@ -106,6 +106,79 @@ test(
   ),
 );
 
+/** Formatters of stacks that programs have, whose result is no line for each frame. */
+const FORMATTERS = {
+  'returns the frames': (_, frames) => frames,
+  'returns nothing': () => undefined,
+  throws() {
+    throw new RangeError('mine');
+  },
+  'leaves out the frames of Node.js, and the first one': (error, frames) =>
+    [String(error), ...frames.slice(1).filter((frame) => !frame.getFileName()?.startsWith('node:'))]
+      .map((frame) => `    at ${frame}`)
+      .join('\n'),
+  'adds a line to each frame': (error, frames) =>
+    [String(error), ...frames.flatMap((frame) => [`    at before (/a.js:1:1)`, `    at ${frame}`])].join('\n'),
+};
+
+for (const [what, prepare] of Object.entries(FORMATTERS)) {
+  for (const descriptor of [{ value: prepare, writable: true }, { get: () => prepare }]) {
+    test(
+      `a formatter that ${what}, ${descriptor.get ? 'an accessor' : 'a value'}, keeps no place from being known, and stays as it is`,
+      needs("V8's flags"),
+      watched(() =>
+        withDoctor(QUIET, async (doctor) => {
+          const [mutex] = createLocks(1);
+          const before = Object.getOwnPropertyDescriptor(Error, 'prepareStackTrace');
+          Object.defineProperty(Error, 'prepareStackTrace', { ...descriptor, configurable: true });
+          const during = Object.getOwnPropertyDescriptor(Error, 'prepareStackTrace');
+          let places;
+          let after;
+          try {
+            (function takes() {
+              mutex.tryLock();
+            })();
+            places = await placesOf(doctor, mutex);
+            after = Object.getOwnPropertyDescriptor(Error, 'prepareStackTrace');
+          } finally {
+            delete Error.prepareStackTrace;
+            if (before !== undefined) Object.defineProperty(Error, 'prepareStackTrace', before);
+          }
+          assert.match(places.join(), /^takes \(.*places\.test\.js:\d+:\d+\)$/);
+          assert.deepEqual(after, during);
+          mutex.unlock();
+        }),
+      ),
+    );
+  }
+}
+
+test(
+  'a place is that of all its frames: what two functions do by a third one is of two places',
+  watched(() =>
+    withDoctor(QUIET, async (doctor) => {
+      const [mutex] = namedMutexes(1);
+      const locksIt = () => mutex.lockAsync();
+      const one = () => [locksIt()][0];
+      const other = () => [locksIt()][0];
+      mutex.tryLock();
+      const waits = [one(), other()];
+      const callers = about(doctor.report().waiting, mutex).map(({ waiter }) => waiter.stack[1].split(' ')[0]);
+      assert.deepEqual(callers.sort(), ['one', 'other']);
+      mutex.unlock();
+      for (const wait of waits) {
+        await wait;
+        mutex.unlock();
+      }
+      const [{ waiters }] = about(doctor.report().contention, mutex);
+      assert.deepEqual(
+        waiters.map((waiter) => waiter.waits),
+        [1, 1],
+      );
+    }),
+  ),
+);
+
 /** Waits for a mutex in this memory, which is free afterwards. */
 async function contend(buffer) {
   const mutex = new Mutex(buffer, 0);
@@ -281,6 +354,53 @@ test(
       assert.ok(thread.doctor.locks.kept.buffers.size > 0);
       doctor.stop();
       await collectUntil(() => gone >= 11);
+    }),
+  ),
+);
+
+/** Locks one inside of the other. */
+const lockBoth = (outer, inner) => outer.executeLockedSync(() => inner.executeLockedSync(() => {}));
+
+test(
+  'the memory of each lock of an order is kept, also of locks that have memory of their own',
+  needs('complete collection'),
+  watched(() =>
+    withDoctor({ ...QUIET, lockOrder: true }, async () => {
+      const gone = { 'an outer': 0, 'an inner': 0, another: 0 };
+      const registry = new FinalizationRegistry((which) => {
+        gone[which] += 1;
+      });
+      const make = (which) => {
+        const buffer = new SharedArrayBuffer(4);
+        registry.register(buffer, which);
+        return new Mutex(buffer, 0, { allowMainThread: true });
+      };
+      (function leaves() {
+        for (let round = 0; round < 50; round++) {
+          lockBoth(make('an outer'), make('an inner'));
+          make('another').executeLockedSync(() => {});
+        }
+      })();
+      // The last may stay on the stack.
+      await collectUntil(() => gone.another >= 45);
+      assert.deepEqual({ ...gone, another: 0 }, { 'an outer': 0, 'an inner': 0, another: 0 });
+    }),
+  ),
+);
+
+test(
+  'all orders of one memory are known, however large that is; and those of names, however much memory is kept',
+  watched(() =>
+    withDoctor({ ...QUIET, lockOrder: true }, async (doctor) => {
+      const large = new SharedArrayBuffer(2 ** 28 + 64);
+      const inLarge = Array.from({ length: 4 }, (_, index) => new Mutex(large, 4 * index, { allowMainThread: true }));
+      for (const [index, mutex] of inLarge.entries()) lockBoth(mutex, inLarge[(index + 1) % 4]);
+      const sizes = () => doctor.report().lockOrder.map(({ edges }) => edges.length);
+      assert.deepEqual(sizes(), [4]);
+      const [a, b] = namedMutexes(2, { allowMainThread: true });
+      lockBoth(a, b);
+      lockBoth(b, a);
+      assert.deepEqual(sizes().sort(), [2, 4]);
     }),
   ),
 );

@@ -256,7 +256,7 @@ for (const [what, block] of Object.entries(CUT_OFF)) {
   test(
     `${what} that is cut off by a time limit of vm waits no more, and the doctor sees what comes after it`,
     needs('interruptions at calls'),
-    watched(async (_, threads) => {
+    watched(async (t, threads) => {
       const [mutex, other] = [newMutex(), newMutex()];
       const name = nameOf('name');
       const [holder] = await startActors(threads, 1);
@@ -273,6 +273,11 @@ for (const [what, block] of Object.entries(CUT_OFF)) {
         const cutOff = () => runInNewContext('call()', { call }, { timeout: 50 });
         assert.throws(cutOff, { code: 'ERR_SCRIPT_EXECUTION_TIMEOUT' });
         assert.deepEqual(doctor.report().waiting, [], 'at once');
+        assert.throws(cutOff, { code: 'ERR_SCRIPT_EXECUTION_TIMEOUT' });
+        const write = t.mock.method(process.stderr, 'write', () => true);
+        doctor.print();
+        write.mock.restore();
+        assert.doesNotMatch(write.mock.calls[0].arguments[0], /wanted by/, 'as it is printed');
         assert.throws(cutOff, { code: 'ERR_SCRIPT_EXECUTION_TIMEOUT' });
         const third = newMutex();
         let waiting;
@@ -374,6 +379,83 @@ for (const [verb, run] of Object.entries(RUNNING)) {
         }),
       ),
     );
+  }
+}
+
+/** Locks of each kind, with what holds one alone: a guard that others wait for. */
+const KINDS = {
+  mutex: (options) => {
+    const lock = new Mutex(memory(), 0, options);
+    return { lock, alone: () => lock.tryAcquire(), isExclusive: true };
+  },
+  'lock to read': (options) => {
+    const { read, write } = new RwLock(memory(), 0, options);
+    return { lock: read, alone: () => write.tryAcquire(), isExclusive: false };
+  },
+  'lock to write': (options) => {
+    const { write } = new RwLock(memory(), 0, options);
+    return { lock: write, alone: () => write.tryAcquire(), isExclusive: true };
+  },
+  row: (options) => {
+    const lock = new LockTable(memory(), 0, 2, options).at(1);
+    return { lock, alone: () => lock.tryAcquire(), isExclusive: true };
+  },
+  'row by its index': (options) => {
+    const table = new LockTable(memory(), 0, 2, options);
+    const verbs = ['lock', 'tryLock', 'lockAsync', 'acquire', 'tryAcquire', 'acquireAsync', 'unlock'];
+    const lock = Object.fromEntries(verbs.filter((verb) => table[verb]).map((verb) => [verb, () => table[verb](1)]));
+    return { lock, alone: () => table.at(1).tryAcquire(), isExclusive: true };
+  },
+  permit: (options) => {
+    const pool = new Semaphore(memory(), 0, 1, options);
+    const lock = {
+      acquire: () => pool.acquire(),
+      tryAcquire: () => pool.tryAcquire(),
+      acquireAsync: () => pool.acquireAsync(),
+    };
+    return { lock, alone: () => pool.tryAcquire(), isExclusive: false };
+  },
+  name: ({ name }) => {
+    const manager = new LockManager(MAY);
+    const lock = { acquire: () => manager.acquire(name), acquireAsync: () => manager.acquireAsync(name) };
+    return { lock, alone: () => manager.acquire(name), isExclusive: true };
+  },
+  'shared name': ({ name }) => {
+    const manager = new LockManager(MAY);
+    const mode = 'shared';
+    const lock = {
+      acquire: () => manager.acquire(name, { mode }),
+      acquireAsync: () => manager.acquireAsync(name, { mode }),
+    };
+    return { lock, alone: () => manager.acquire(name), isExclusive: false };
+  },
+};
+
+for (const [kind, make] of Object.entries(KINDS)) {
+  for (const verb of ['lock', 'tryLock', 'lockAsync', 'acquire', 'tryAcquire', 'acquireAsync']) {
+    if (make({ ...MAY, name: '?' }).lock[verb] === undefined) continue;
+    for (const waits of verb.endsWith('Async') ? [false, true] : [false]) {
+      test(
+        `${verb}() of a ${kind}${waits ? ' that waits' : ''}: it is held as it was taken, and not once that has gone back`,
+        watched(() =>
+          withDoctor(QUIET, async () => {
+            const name = nameOf(kind);
+            const { lock, alone, isExclusive } = make({ ...MAY, name });
+            const first = waits ? alone() : null;
+            const taking = lock[verb]();
+            if (first?.release) first.release();
+            else first?.unlock();
+            const taken = await taking;
+            const seen = thread.doctor.holds.active.map((hold) => [hold.info.name, hold.isExclusive]);
+            assert.deepEqual(seen, [[name, isExclusive]]);
+            if (taken === true) lock.unlock();
+            else if (taken.release) taken.release();
+            else taken.unlock();
+            assert.deepEqual(held(), []);
+          }),
+        ),
+      );
+    }
   }
 }
 
