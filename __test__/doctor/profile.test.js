@@ -265,6 +265,27 @@ test(
 );
 
 test(
+  'an unlock is of its own place, whatever was unlocked before it',
+  watched(() =>
+    withDoctor(ON, async (doctor) => {
+      const [before, lock] = namedMutexes(2);
+      const earlier = (function takesBefore() {
+        return before.tryAcquire();
+      })();
+      const asks = (body) => lock.executeLocked(body);
+      asks(() => earlier.unlock());
+      asks(() => {});
+      while (lock.inspect().locked || lock.inspect().waiters.length > 0) await sleep(1);
+      const [{ unlockers }] = about(doctor.report().contention, lock);
+      assert.deepEqual(
+        unlockers.map(({ place }) => place.stack[0].split(' ')[0]),
+        ['asks'],
+      );
+    }),
+  ),
+);
+
+test(
   'a profile by waiters has the places that waited, and each has the time that it is of',
   watched(() =>
     withDoctor(ON, async (doctor) => {

@@ -56,6 +56,28 @@ test('a request that waits at a store is no long hold; what it holds then for lo
   });
 });
 
+test('a thread that blocks at a store holds nothing meanwhile, and holds what it has got then', options, async (t) => {
+  const { server, there } = await heldElsewhere(t, 'hourly');
+  await withDoctor({ longHoldMs: LONG_MS, stuckMs: Infinity, likelyMs: Infinity }, async (doctor) => {
+    const manager = new LockManager({ store: redis(server.url), allowMainThread: true });
+    t.after(() => manager.close());
+    await manager.check();
+    const long = () => about(doctor.report().longHolds, { name: 'hourly' });
+    for (const ask of [
+      () => manager.requestSync('hourly', { timeout: 3 * LONG_MS }, () => {}),
+      () => manager.acquire('hourly', { timeout: 3 * LONG_MS }),
+    ]) {
+      assert.throws(ask, { code: 'ERR_LOCK_TIMEOUT' });
+      assert.deepEqual(long(), []);
+      assert.deepEqual(about(doctor.report().waiting, { name: 'hourly' }), []);
+    }
+    await there.do((mine) => mine.held.get('a').unlock());
+    const held = manager.acquire('hourly');
+    while (long().length === 0) await sleep(5);
+    held.unlock();
+  });
+});
+
 test('the thread that keeps the connections is not one that the doctor has missed', options, async (t) => {
   const server = await startRedis();
   t.after(() => server.stop());

@@ -441,3 +441,105 @@ test(
     }),
   ),
 );
+
+const MAY = { allowMainThread: true };
+
+/** By the kind that reports name: `hold` takes it and returns what frees it, and `wait` waits for it. */
+const COUNTED = {
+  Mutex(options) {
+    const mutex = new Mutex(memory(4), 0, options);
+    return { hold: () => mutex.tryLock() && (() => mutex.unlock()), wait: () => mutex.lockAsync() };
+  },
+  RwLock(options) {
+    const { read, write } = new RwLock(memory(RwLock.BYTES), 0, options);
+    return { hold: () => read.tryLock() && (() => read.unlock()), wait: () => write.lockAsync() };
+  },
+  LockTable(options) {
+    const table = new LockTable(memory(8), 0, 2, options);
+    return { hold: () => table.tryLock(1) && (() => table.unlock(1)), wait: () => table.lockAsync(1) };
+  },
+  Semaphore(options) {
+    const pool = new Semaphore(memory(4), 0, 1, options);
+    return {
+      hold() {
+        const permit = pool.tryAcquire();
+        return () => permit.release();
+      },
+      wait: () => pool.acquireAsync(),
+    };
+  },
+  Once(options) {
+    const once = new sablock.Once(memory(4), 0, options);
+    return {
+      async hold() {
+        let free;
+        once.run(() => new Promise((resolve) => (free = resolve)));
+        while (free === undefined) await sleep(1);
+        return free;
+      },
+      wait: () => once.run(() => {}),
+    };
+  },
+  HeldLock({ name }) {
+    return {
+      async hold() {
+        const held = await sablock.locks.acquireAsync(name);
+        return () => held.unlock();
+      },
+      wait: () => sablock.locks.acquireAsync(name),
+    };
+  },
+};
+
+/** What is waited for until it happens: that takes no time from anybody, so it is not counted. */
+const UNCOUNTED = {
+  Latch(options) {
+    const latch = new Latch(memory(Latch.BYTES), 0, options);
+    latch.add();
+    return { hold: () => () => latch.countDown(), wait: () => latch.waitAsync() };
+  },
+  Barrier(options) {
+    const barrier = new Barrier(memory(Barrier.BYTES), 0, 2, options);
+    return { hold: () => () => barrier.waitAsync(), wait: () => barrier.waitAsync() };
+  },
+  ManualResetEvent(options) {
+    const event = new sablock.ManualResetEvent(memory(sablock.ManualResetEvent.BYTES), 0, options);
+    return { hold: () => () => event.set(), wait: () => event.waitAsync() };
+  },
+  Exchanger(options) {
+    const exchanger = new Exchanger(memory(8), 0, options);
+    return { hold: () => () => exchanger.exchangeAsync(1), wait: () => exchanger.exchangeAsync(2) };
+  },
+};
+
+for (const [kinds, isCounted] of [
+  [COUNTED, true],
+  [UNCOUNTED, false],
+]) {
+  for (const [kind, make] of Object.entries(kinds)) {
+    test(
+      `a wait of the kind ${kind} is shown, and ${isCounted ? 'counted' : 'not counted'}`,
+      watched(() =>
+        withDoctor(QUIET, async (doctor) => {
+          const name = `counted ${process.pid} ${kind}`;
+          const { hold, wait } = make({ ...MAY, name });
+          const free = await hold();
+          const waits = wait();
+          const shown = about(doctor.report().waiting, { name }).map(({ lock }) => lock.kind);
+          assert.deepEqual(shown, [kind]);
+          (function frees() {
+            free();
+          })();
+          await waits;
+          const counts = about(doctor.report().contention, { name });
+          assert.deepEqual(
+            counts.map((entry) => [entry.lock.kind, entry.waits]),
+            isCounted ? [[kind, 1]] : [],
+          );
+          // A once that has run is no lock that is unlocked.
+          if (kind !== 'Once') for (const { unlockers } of counts) assert.equal(unlockers.length, 1);
+        }),
+      ),
+    );
+  }
+}
