@@ -459,6 +459,26 @@ for (const [kind, make] of Object.entries(KINDS)) {
   }
 }
 
+for (const [verb, takeAll] of Object.entries({ lockAll, lockAllAsync })) {
+  for (const waits of verb === 'lockAllAsync' ? [false, true] : [false]) {
+    test(
+      `${verb}() of one lock twice${waits ? ' that waits' : ''} holds it once`,
+      watched(() =>
+        withDoctor(QUIET, async () => {
+          const [mutex, other] = [newMutex(), newMutex()];
+          const first = waits ? mutex.tryAcquire() : null;
+          const taking = takeAll([mutex, other, new Mutex(mutex.buffer, 0, { ...MAY, name: mutex.name })]);
+          first?.unlock();
+          const guard = await taking;
+          assert.deepEqual(held(), [mutex.name, other.name]);
+          guard.unlock();
+          assert.deepEqual(held(), []);
+        }),
+      ),
+    );
+  }
+}
+
 /** Each returns a mutex that another thread is to hold, and what is tried in vain then. */
 const IN_VAIN = {
   'tryLock()': () => {

@@ -491,7 +491,7 @@ const COUNTED = {
   },
 };
 
-/** What is waited for until it happens: that takes no time from anybody, so it is not counted. */
+/** Kinds that are waited for until something happens: nobody holds them, so the time is not counted. */
 const UNCOUNTED = {
   Latch(options) {
     const latch = new Latch(memory(Latch.BYTES), 0, options);
