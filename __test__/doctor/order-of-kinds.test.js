@@ -163,6 +163,12 @@ for (const [verb, take] of Object.entries(ROWS)) {
     });
   };
   found(`a row that ${verb} takes inside of a lock comes after it`, inBothOrders());
+  for (const endless of [Infinity, { timeout: Infinity }]) {
+    found(
+      `so does one that ${verb} takes with a timeout that never comes, of type ${typeof endless}`,
+      inBothOrders(endless),
+    );
+  }
   for (const timeout of [60_000, { timeout: 60_000 }]) {
     silent(
       `a row that ${verb} takes with a timeout, of type ${typeof timeout}, inside of a lock does not come after it`,

@@ -272,7 +272,8 @@ for (const [what, block] of Object.entries(CUT_OFF)) {
         const call = () => block([mutex, other, name]);
         const cutOff = () => runInNewContext('call()', { call }, { timeout: 50 });
         assert.throws(cutOff, { code: 'ERR_SCRIPT_EXECUTION_TIMEOUT' });
-        assert.deepEqual(doctor.report().waiting, [], 'at once');
+        const { waiting: none, contention } = doctor.report();
+        assert.deepEqual([none, contention], [[], []], 'at once');
         assert.throws(cutOff, { code: 'ERR_SCRIPT_EXECUTION_TIMEOUT' });
         const write = t.mock.method(process.stderr, 'write', () => true);
         doctor.print();
