@@ -291,6 +291,32 @@ const unawaited = async (a, b) => {
 };
 order('a child that nobody awaits locks after nothing', [], 2, unawaited, needs('async stacks'));
 
+order(
+  'what nobody awaits locks after nothing, though another wait that began in its call is awaited',
+  [],
+  3,
+  async (a, b, other) => {
+    await other.lockAsync();
+    setTimeout(() => other.unlock(), 20);
+    let child;
+    await a.executeLocked(async () => {
+      let waiting;
+      const options = {
+        get timeout() {
+          waiting ??= other.lockAsync();
+          return Infinity;
+        },
+      };
+      child = b.executeLocked(turn, options);
+      await waiting;
+      other.unlock();
+    });
+    await child;
+    await inside(b, a);
+  },
+  needs('async stacks'),
+);
+
 order('after lockAsync(), a child that nobody awaits locks after nothing', [], 2, async (a, b) => {
   const child = async (other) => {
     await turn();

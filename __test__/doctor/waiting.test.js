@@ -265,6 +265,27 @@ test(
   ),
 );
 
+for (const asked of ['asked alone', ['asked first', 'asked second']]) {
+  test(
+    `what no code of the program asks for is of no place, also after a request for ${[asked].flat().length} of names`,
+    needs('async frames'),
+    watched(() =>
+      withDoctor(QUIET, async (doctor) => {
+        const [mutex] = namedMutexes(1);
+        await sablock.locks.request(asked, () => {});
+        mutex.tryLock();
+        setTimeout(mutex.lockAsync.bind(mutex), 0);
+        while (mutex.inspect().waiters.length === 0) await sleep(1);
+        const [{ waiter }] = about(doctor.report().waiting, mutex);
+        assert.deepEqual(waiter.stack, []);
+        mutex.unlock();
+        while (!mutex.isHeldByThisThread) await sleep(1);
+        mutex.unlock();
+      }),
+    ),
+  );
+}
+
 test(
   'options are read once, methods are no constructors, and Promise is as it was',
   watched(() => {
