@@ -324,6 +324,11 @@ for (const [name, create] of Object.entries(CREATORS)) {
     assert.throws(() => create(hidden), { ...invalid, message: new RegExp(`"options\\.${option}"`) });
   });
 
+  test(`${name} counts no option that is inherited`, () => {
+    const created = create(Object.create({ [OPTION_OF[name] ?? 'name']: 5 }));
+    created.stop?.();
+  });
+
   test(`${name} refuses what is no options object`, () => {
     for (const [what, value] of Object.entries({ null: null, 'a string': '5', 'a number': 5, ...NO_OPTIONS })) {
       assert.throws(() => create(value), invalid, what);
