@@ -94,16 +94,16 @@ class Profile {
   }
 
   add(stack, lock, threadId, count, ms) {
-    const label = (key) => new Message().number(1, this.#string(key));
+    const label = (key, text) => new Message().number(1, this.#string(key)).number(2, this.#string(text));
     const sample = new Message()
       .numbers(
         1,
         (stack.length === 0 ? ['(unknown)'] : stack).map((frame) => this.#location(frame)),
       )
       .numbers(2, [count, Math.round(ms * 1e6)])
-      .message(3, label('lock').number(2, this.#string(lock)));
-    // Several that have ended have none.
-    if (threadId >= 0) sample.message(3, label('thread').number(3, threadId));
+      .message(3, label('lock', lock));
+    // Several that have ended have none, and one that nobody has seen. As a number pprof would leave out that of the main thread: 0.
+    if (threadId >= 0) sample.message(3, label('thread', `${threadId}`));
     this.#samples.push(sample);
   }
 
@@ -139,7 +139,7 @@ exports.encodeProfile = (contention, by, durationMs) => {
       restWaits -= count;
       restMs -= ms;
     }
-    if (restWaits > 0) profile.add([], nameOf(lock), 0, restWaits, Math.max(restMs, 0));
+    if (restWaits > 0) profile.add([], nameOf(lock), -1, restWaits, Math.max(restMs, 0));
   }
   return gzipSync(profile.encode(durationMs));
 };
