@@ -6,14 +6,24 @@ const os = require('node:os');
 const path = require('node:path');
 const { test } = require('node:test');
 const { Worker } = require('node:worker_threads');
-const { LockManager, Mutex } = require('../..');
+const { LockManager, Mutex, locks } = require('../..');
 const { limit } = require('../helpers/limits.js');
 const { needs } = require('../helpers/runtime.js');
 
 const ANSWERED = 1;
 const THREW_THREAD_ENDING = 2;
 
-for (const verb of ['lock', 'acquire', 'executeLockedSync', 'lockAll', 'lockAllAsync', 'inspect', 'inspectRwLock']) {
+const VERBS = [
+  'lock',
+  'acquire',
+  'executeLockedSync',
+  'lockAll',
+  'lockAllAsync',
+  'acquireAsyncOfNames',
+  'requestOfNames',
+];
+
+for (const verb of [...VERBS, 'inspect', 'inspectRwLock']) {
   const never = verb.startsWith('inspect') ? 'never says nothing' : 'never returns without the lock';
   test(`${verb}() in a thread that an uncaught error ends throws, and ${never}`, {
     timeout: limit(40_000),
@@ -22,10 +32,13 @@ for (const verb of ['lock', 'acquire', 'executeLockedSync', 'lockAll', 'lockAllA
     const buffer = new SharedArrayBuffer(8);
     const mutex = new Mutex(buffer);
     mutex.tryLock();
+    const name = await locks.acquireAsync('held');
     const worker = new Worker(path.join(__dirname, '..', 'workers', 'dying.js'), { workerData: { buffer, verb } });
     worker.on('error', () => {});
     await new Promise((resolve) => worker.on('exit', resolve));
+    name.unlock();
     assert.equal(new Int32Array(buffer)[1], THREW_THREAD_ENDING);
+    assert.deepEqual(await locks.query(), { held: [], pending: [] });
     assert.equal(mutex.inspect().waiters.length, 0);
     mutex.unlock();
   });

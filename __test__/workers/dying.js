@@ -4,7 +4,7 @@
 // messages are not delivered any more.
 
 const { workerData } = require('node:worker_threads');
-const { lockAll, lockAllAsync, LockManager, Mutex, RwLock } = require('../..');
+const { lockAll, lockAllAsync, LockManager, Mutex, RwLock, locks } = require('../..');
 
 const { buffer, directory, verb } = workerData;
 const mutex = new Mutex(buffer);
@@ -20,6 +20,8 @@ const verbs = {
   executeLockedSync: () => mutex.executeLockedSync(() => {}),
   lockAll: () => lockAll([mutex]),
   lockAllAsync: () => lockAllAsync([mutex]),
+  acquireAsyncOfNames: () => locks.acquireAsync(['free', 'held'], { timeout: 60_000 }),
+  requestOfNames: () => locks.request(['free', 'held'], { timeout: 60_000 }, () => {}),
   acquireOfMachine: () => manager.acquire('free').unlock(),
 };
 

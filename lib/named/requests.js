@@ -5,7 +5,7 @@ const { binding, thread } = require('../engine/thread.js');
 const { PendingWait, unresolvable } = require('../engine/pending-wait.js');
 const { reasonOf } = require('../arguments.js');
 const { abortOf, listen, unlisten } = require('../engine/signals.js');
-const { describe, noBackgroundThread } = require('../errors.js');
+const { describe, noBackgroundThread, threadEnding } = require('../errors.js');
 const { confirmHeld, timeOut } = require('./holders.js');
 const { lostBecause, placeOf, stolen } = require('./errors.js');
 const { goesBack, isStolen, lossOf, newLock, noteEnd, setFence, setGranted, whenStolen } = require('./held-lock.js');
@@ -75,7 +75,7 @@ class NamedWait extends PendingWait {
     // First whatever may throw, then the queue.
     this.startListening();
     thread.pending += 1;
-    let status = NO_CLOCK;
+    let status;
     try {
       status = binding.requestName(
         backend.space,
@@ -86,8 +86,6 @@ class NamedWait extends PendingWait {
         options.signal !== undefined,
         beside,
       );
-      // In a thread that is ending no objects can be read.
-      status ??= NO_CLOCK;
     } finally {
       if (status !== PENDING) thread.pending -= 1;
     }
@@ -101,9 +99,11 @@ class NamedWait extends PendingWait {
       } catch {
         // For want of stack: as in ../engine/wait.js.
       }
-    } else if (status === NO_CLOCK) {
+    } else if (status === NO_CLOCK || status === undefined) {
       this.stopListening();
-      throw noBackgroundThread(describe(placeOf(lock.name)));
+      const what = describe(placeOf(lock.name));
+      // In a thread that is ending no objects can be read: those of several names.
+      throw status === NO_CLOCK ? noBackgroundThread(what) : threadEnding(what);
     } else {
       try {
         // In a later turn: until the end of this one the signal can abort.
