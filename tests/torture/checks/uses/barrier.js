@@ -3,7 +3,7 @@
 
 const { PHASES } = require('../../log.js');
 const { Matching } = require('../matching.js');
-const { describe, hasPassed } = require('./describe.js');
+const { describe, hasPassed, mayHavePassed } = require('./describe.js');
 
 const isParty = ({ verbName }) => verbName.startsWith('barrier.wait');
 
@@ -17,7 +17,7 @@ exports.check = ({ uses, of }, report) => {
 
 /** The last to come lets each of the others pass: one of each number. */
 function checkRounds(uses, passed, of, report) {
-  const doubtful = uses.filter((use) => isParty(use) && use.phase === PHASES.BEGUN && use.thread.died);
+  const doubtful = uses.filter((use) => isParty(use) && mayHavePassed(use));
   const asRound = (use) => ({ ...use, phase: PHASES.ENDED, endTick: Math.min(use.overTick, use.thread.deathTick) });
   const lasts = passed.filter(({ count }) => count === 0);
   for (let number = 1; number < of; number++) {

@@ -13,6 +13,10 @@ exports.describe = (use) => {
 /** It was let pass. */
 exports.hasPassed = ({ phase, outcome }) => phase === PHASES.ENDED && outcome === OUTCOMES.NOTIFIED;
 
+/** Whether its thread has ended before its code knew whether it was let pass. */
+exports.mayHavePassed = ({ phase, outcome, thread }) =>
+  thread.died && (phase === PHASES.BEGUN || outcome === OUTCOMES.THREAD_ENDING);
+
 /** The time until which it surely stood in the queue in vain; before all times where that is not known. */
 exports.inVainUntil = ({ phase, outcome, timeout, beginTime, queuedTick }) =>
   phase === PHASES.ENDED && outcome === OUTCOMES.TIMED_OUT && queuedTick < Infinity ? beginTime + timeout : -Infinity;

@@ -1,17 +1,13 @@
 // The one that passes has the value of one other call, which has its value, or whose thread ended before its code knew.
 
-const { OUTCOMES, PHASES } = require('../../log.js');
-const { describe, hasPassed } = require('./describe.js');
-
-const mayHaveMet = ({ phase, outcome, thread }) =>
-  thread.died && (phase === PHASES.BEGUN || outcome === OUTCOMES.THREAD_ENDING);
+const { describe, hasPassed, mayHavePassed } = require('./describe.js');
 
 exports.check = ({ uses }, report) => {
   const byValue = new Map(uses.map((use) => [use.count, use]));
   const given = new Set();
   for (const use of uses.filter(hasPassed)) {
     const other = byValue.get(use.woken);
-    const isMutual = other !== undefined && (hasPassed(other) ? other.woken === use.count : mayHaveMet(other));
+    const isMutual = other !== undefined && (hasPassed(other) ? other.woken === use.count : mayHavePassed(other));
     if (!isMutual) report('pairs', `${describe(use)} got ${use.woken}, the value of ${describe(other)}`);
     if (given.has(use.woken)) report('pairs', `${describe(use)} got ${use.woken}, as another did`);
     given.add(use.woken);
