@@ -3,7 +3,7 @@
 
 const { PHASES } = require('../../log.js');
 const { Matching } = require('../matching.js');
-const { describe, hasPassed, inVainUntil, mayHavePassed } = require('./describe.js');
+const { describe, hasPassed, inVainUntil } = require('./describe.js');
 
 const isWait = ({ verbName }) => verbName.startsWith('event.wait');
 const isSet = ({ verbName }) => verbName === 'set';
@@ -53,8 +53,8 @@ exports.checkAuto = ({ uses }, report) => {
   // A set that somebody surely waited for has let one pass who stood before, or one whose thread died before it knew.
   const matching = new Matching([...setsInVain(uses).keys()], () => 1);
   for (const wait of passed) matching.add(wait);
-  for (const wait of uses.filter((use) => isWait(use) && mayHavePassed(use))) {
-    matching.add({ ...wait, overTick: Math.min(wait.overTick, wait.thread.deathTick) });
+  for (const wait of uses.filter((use) => isWait(use) && use.thread.died && use.phase === PHASES.BEGUN)) {
+    matching.add({ ...wait, overTick: wait.thread.deathTick });
   }
   for (const { notification } of matching.rest()) report('dropped', `${describe(notification)} let nobody pass`);
 };
