@@ -52,9 +52,9 @@ const LINES = {
   lib: 771,
   'lib/cli': 704,
   'lib/doctor': 2632,
-  'lib/engine': 1695,
+  'lib/engine': 1696,
   'lib/load': 271,
-  'lib/named': 2257,
+  'lib/named': 2256,
   'lib/primitives': 3478,
   'lib/stores': 4303,
 };

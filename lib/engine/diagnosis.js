@@ -25,6 +25,9 @@ const MOST_HOLDERS = 5;
 /** The time between two looks of a thread at the holds that its promises wait for. A blocked thread looks as often. */
 const LOOK_MS = 25;
 
+/** The kind of a wait for which its thread is blocked. */
+const BLOCKING = 'blocking';
+
 const OUTCOMES = new Map([
   [binding.GRANTED, 'acquired'],
   [binding.GRANTED_ABANDONED, 'acquired'],
@@ -67,8 +70,6 @@ exports.cycleKinds = () => thread.cycleKinds ?? binding.cycleKinds();
 
 /** The scope of a wait that blocks: the call itself. */
 class CallScope {
-  isBlocking = true;
-
   runInAsyncScope(tell) {
     tell();
   }
@@ -81,14 +82,14 @@ class Holds {
   /** The hold that was watched last. */
   #last = null;
 
-  /** `scope` has `runInAsyncScope(tell)`, which tells in the context of who waits; and `isBlocking`, if a call blocks meanwhile. */
-  watch(word, lock, hold, scope, isOfSet = false) {
+  /** `scope` has `runInAsyncScope(tell)`, which tells in the context of who waits; `kind` is that of the wait. */
+  watch(word, lock, hold, scope, kind, isOfSet = false) {
     let watched = this.#watched.get(word);
     if (watched === undefined) {
-      watched = { lock, isOfSet, scopes: new Set(), serial: -1, threadId: null, since: 0, seenAt: 0, next: LONG_MS };
+      watched = { lock, isOfSet, scopes: new Map(), serial: -1, threadId: null, since: 0, seenAt: 0, next: LONG_MS };
       this.#watched.set(word, watched);
     }
-    watched.scopes.add(scope);
+    watched.scopes.set(scope, kind);
     this.#see(word, watched, hold);
     this.#timer ??= clock.setInterval(() => this.#lookFromLoop(), LOOK_MS).unref();
   }
@@ -113,7 +114,7 @@ class Holds {
   /** No call blocks then: those that are watched still were cut off, as `vm` does it with a time limit, which runs no `finally`. */
   #lookFromLoop() {
     for (const [word, { scopes }] of this.#watched) {
-      for (const scope of scopes) if (scope.isBlocking) this.unwatch(word, scope);
+      for (const [scope, kind] of scopes) if (kind === BLOCKING) this.unwatch(word, scope);
     }
     this.look();
   }
@@ -141,7 +142,7 @@ class Holds {
     // First this: a subscriber that waits for a lock itself comes here again.
     while (watched.next <= heldAtLeastMs) watched.next *= 2;
     const message = { ...placeOf(watched.lock, word), ...ownerOf(hold), heldAtLeastMs };
-    const [scope] = watched.scopes;
+    const [scope] = watched.scopes.keys();
     scope.runInAsyncScope(() => longHold.publish(message));
   }
 }
@@ -198,7 +199,7 @@ class Watch {
     this.#owner = word.hold === undefined ? waitedFor() : ownerOf(hold);
     if (!longHold.hasSubscribers) return;
     const holds = holdsOfThread();
-    holds.watch(word, lock, hold, wait);
+    holds.watch(word, lock, hold, wait, kind);
     this.#holds = holds;
   }
 
@@ -227,12 +228,12 @@ exports.beginWait = (wait, kind = 'async') => quietly(() => new Watch(wait, kind
 exports.whileBlocked = (lock, word, call) => {
   const holds = longHold.hasSubscribers ? holdsOfThread() : null;
   const scope = new CallScope();
-  holds?.watch(word, lock, null, scope);
+  holds?.watch(word, lock, null, scope, BLOCKING);
   const status = call();
   quietlyMeanwhile(() => {
     holds?.unwatch(word, scope);
     const waitedMs = thread.record[WaitedMs];
-    if (waitedMs >= 0) tellContended(lock, word, 'blocking', waitedFor(), waitedMs, status);
+    if (waitedMs >= 0) tellContended(lock, word, BLOCKING, waitedFor(), waitedMs, status);
   });
   return status;
 };
@@ -243,13 +244,13 @@ exports.whileBlockedForAll = (locks, words, call) => {
   const scope = new CallScope();
   // By their locks: one that is named twice is watched once.
   const watched = new Map(holds === null ? [] : words.map((word, index) => [word, locks[index]]));
-  for (const [word, lock] of watched) holds.watch(word, lock, null, scope, true);
+  for (const [word, lock] of watched) holds.watch(word, lock, null, scope, BLOCKING, true);
   const status = call();
   quietlyMeanwhile(() => {
     for (const word of watched.keys()) holds.unwatch(word, scope);
     // All end as the call: a lock that it got on the way has gone back if it did not get the others.
     for (const { index, ownerThreadId, waitedMs } of binding.foundAll().waits) {
-      tellContended(locks[index], words[index], 'blocking', { ownerThreadId }, waitedMs, status);
+      tellContended(locks[index], words[index], BLOCKING, { ownerThreadId }, waitedMs, status);
     }
   });
   return status;

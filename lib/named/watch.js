@@ -53,8 +53,7 @@ function unwatch(backend, word) {
 function beginWatch({ backend, lock }, kind) {
   const scope = new AsyncResource('SablockWait');
   const word = watch(backend, lock.name);
-  const isBlocking = kind === 'blocking';
-  const wait = { lock, word, isBlocking, runInAsyncScope: (tell) => scope.runInAsyncScope(tell) };
+  const wait = { lock, word, runInAsyncScope: (tell) => scope.runInAsyncScope(tell) };
   const watching = beginWait(wait, kind);
   let isOver = false;
   return {
