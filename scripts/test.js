@@ -17,12 +17,12 @@ const LONG = ['stores', 'surroundings'];
 function mixed(files) {
   const isLong = (file) => LONG.includes(path.basename(path.dirname(file)));
   const spread = (group, part) => group.map((file, index) => ({ file, at: (part * index) / group.length }));
-  const waiting = spread(files.filter(isLong), EARLY);
-  const computing = spread(
+  const long = spread(files.filter(isLong), EARLY);
+  const others = spread(
     files.filter((file) => !isLong(file)),
     1,
   );
-  return [...waiting, ...computing].sort((a, b) => a.at - b.at).map(({ file }) => file);
+  return [...long, ...others].sort((a, b) => a.at - b.at).map(({ file }) => file);
 }
 
 // Node.js 20 reads these certificates whenever a process starts, which then takes it four times as long, and the tests start a
