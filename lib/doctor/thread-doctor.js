@@ -211,7 +211,7 @@ class ThreadDoctor {
     const trace = granting?.site ?? asked?.trace ?? null;
     if (asked?.isSync && asked.options.isEndless) this.order?.blocking(info, trace);
     const hold = this.holds.push(info, info.address, lock.mode !== 'shared', trace);
-    hold.sighting = { confirm: () => asked?.sighting?.confirm() };
+    if (asked !== null) hold.sighting = { confirm: () => asked.sighting?.confirm() };
     this.#byNumber.set(number, hold);
     this.holdOf.set(lock, hold);
   }
