@@ -10,11 +10,10 @@ const { test } = require('node:test');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { LockManager } = require('../../index.js');
 const { binding } = require('../../lib/engine/thread.js');
-const { sablockAll } = require('../helpers/command-lines.js');
+const { CLI, sablockAll } = require('../helpers/command-lines.js');
 const { limit } = require('../helpers/limits.js');
 const { needs } = require('../helpers/runtime.js');
 
-const CLI = path.join(__dirname, '..', '..', 'lib', 'cli', 'index.js');
 const home = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-cli-'));
 process.on('exit', () => fs.rmSync(home, { recursive: true, force: true }));
 const UNIX = process.platform === 'win32' ? { skip: 'signals are those of Unix' } : needs('preloading');

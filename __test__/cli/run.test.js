@@ -6,14 +6,13 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { test } = require('node:test');
-const { sablockAll } = require('../helpers/command-lines.js');
+const { CLI, sablockAll } = require('../helpers/command-lines.js');
 const { createFolder } = require('../helpers/folder.js');
 const { limit } = require('../helpers/limits.js');
 const { isListed } = require('../helpers/peers.js');
 const { needs } = require('../helpers/runtime.js');
 const { readRecords } = require('../../lib/cli/record.js');
 
-const CLI = path.join(__dirname, '..', '..', 'lib', 'cli', 'index.js');
 const UNIX = process.platform === 'win32' ? { skip: 'signals are those of Unix' } : needs('preloading');
 const SETTINGS = { ...UNIX, timeout: limit(120_000) };
 

@@ -9,7 +9,7 @@ const { constants } = require('node:os');
 const path = require('node:path');
 const { pathToFileURL } = require('node:url');
 const { test } = require('node:test');
-const { sablockAll } = require('../helpers/command-lines.js');
+const { CLI, sablockAll } = require('../helpers/command-lines.js');
 const { DOCTOR } = require('../helpers/doctor.js');
 const { PRELOAD, firstLines, home, root, run, write } = require('../helpers/doctored-programs.js');
 const { BINARY, installJs } = require('../helpers/installs.js');
@@ -17,7 +17,6 @@ const { limit } = require('../helpers/limits.js');
 const { needs } = require('../helpers/runtime.js');
 
 const EXAMPLES = path.join(root, 'examples');
-const CLI = path.join(root, 'lib', 'cli', 'index.js');
 const LIMIT = { timeout: limit(60_000) };
 const PRELOADS = { ...LIMIT, ...needs('preloading') };
 

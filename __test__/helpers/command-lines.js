@@ -3,6 +3,7 @@ const { spawnSync } = require('node:child_process');
 const path = require('node:path');
 const { limit } = require('./limits.js');
 
+/** The program behind `sablock`. */
 const CLI = path.join(__dirname, '..', '..', 'lib', 'cli', 'index.js');
 const PROGRAM = path.join(__dirname, '..', 'programs', 'command-lines.js');
 
@@ -28,3 +29,5 @@ exports.sablockAll = (lines, environments = [], around = []) => {
     stderr: errors[index],
   }));
 };
+
+exports.CLI = CLI;

@@ -380,9 +380,7 @@ test('where only WebAssembly runs, as in a WebContainer, the error says why that
   assert.doesNotMatch((await load(installAlone(t))).message, /WebContainer/);
 });
 
-test('what is loaded late drops the pieces of its own modules that were interrupted, and nothing of the program', {
-  skip: process.versions.bun !== undefined || process.versions.deno !== undefined,
-}, (t) => {
+test('what is loaded late drops the pieces of its own modules that were interrupted, and nothing of the program', (t) => {
   const { lazily } = require('../../lib/load/lazily.js');
   const own = (...names) => path.join(__dirname, '..', '..', 'lib', ...names);
   const modules = {
