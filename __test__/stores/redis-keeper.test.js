@@ -119,6 +119,28 @@ test(
 );
 
 test(
+  'a grant that is heard when most of its lease is over is renewed first, and asked for anew where the server has it no more',
+  watched(async (t, threads) => {
+    for (const [left, fence, steps] of [
+      [0.6, 7n, [ENQUEUE]],
+      [0.4, 8n, [ENQUEUE, RENEW, RELEASE, ENQUEUE]],
+    ]) {
+      const lease = 600_000;
+      const answers = [WAITS, [0, '0', '0', '0'], [1, '8', '0', '0']];
+      const it = create(t, () => answers.shift(), { lease, renew: 200_000 });
+      const ticket = ticketOf();
+      const lock = it.keeper.lock(ticket);
+      await threads.until('it is in line', () => ticket.place?.heard > 0);
+      ticket.place.until = binding.leaseTime() + left * lease;
+      it.hear(`7 0 ${it.id}`);
+      assert.equal((await lock).fence, fence);
+      assert.deepEqual(it.steps, steps);
+      it.keeper.release(ticket, false);
+    }
+  }),
+);
+
+test(
   'where replicas count, a message of a grant is asked about, and the grant counts once they have it',
   watched(async (t, threads) => {
     const answer = (verb) => (verb === ENQUEUE ? WAITS : GRANTED);
