@@ -730,7 +730,8 @@ for (const file of fs.readdirSync(EXAMPLES).filter((name) => name.endsWith('.js'
     ...PRELOADS,
     timeout: limit(120_000),
   }, async (t) => {
-    const { code, stderr } = await run(['--require', DOCTOR, path.join(EXAMPLES, file)]);
+    const args = ['--require', DOCTOR, path.join(EXAMPLES, file)];
+    const { code, signal, stdout, stderr } = await run(args, { within: 100_000 });
     // Its server is not installed; `npm run examples` says so too.
     if (code === 69) return t.skip('a server is not installed');
     // On a machine that is busy a hold may be long.
@@ -739,6 +740,6 @@ for (const file of fs.readdirSync(EXAMPLES).filter((name) => name.endsWith('.js'
       found.filter((line) => line !== TERMINATED[file]),
       [],
     );
-    assert.equal(code, 0);
+    assert.deepEqual([code, signal], [0, null], `${stdout}${stderr}`);
   });
 }

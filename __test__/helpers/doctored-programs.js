@@ -15,13 +15,13 @@ fs.mkdirSync(path.join(home, 'node_modules'));
 fs.symlinkSync(root, path.join(home, 'node_modules', 'sablock'), 'junction');
 process.on('exit', () => fs.rmSync(home, { recursive: true, force: true }));
 
-/** Runs Node.js until it ends, or until `isEnough(stderr, child)`, which ends it. */
-function run(args, { isEnough, env } = {}) {
+/** Runs Node.js until it ends, or `isEnough(stderr, child)`, which ends it; after `within` milliseconds it is killed. */
+function run(args, { isEnough, env, within = 40_000 } = {}) {
   const { NODE_TEST_CONTEXT, ...rest } = process.env;
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, args, { cwd: home, env: { ...rest, ...env } });
     const output = { stdout: '', stderr: '' };
-    const timer = setTimeout(() => child.kill('SIGKILL'), limit(40_000));
+    const timer = setTimeout(() => child.kill('SIGKILL'), limit(within));
     let isKilled = false;
     for (const name of ['stdout', 'stderr']) {
       child[name].setEncoding('utf8').on('data', (text) => {
