@@ -4,6 +4,7 @@ const assert = require('node:assert/strict');
 const { AsyncLocalStorage } = require('node:async_hooks');
 const { subscribe, unsubscribe } = require('node:diagnostics_channel');
 const { test } = require('node:test');
+const vm = require('node:vm');
 const { threadId } = require('node:worker_threads');
 const { HeldLock, LockManager, locks } = require('../..');
 const { binding } = require('../../lib/engine/thread.js');
@@ -144,7 +145,7 @@ test(
 
 test(
   'what was waited for is not kept, however its waits ended, though somebody has subscribed',
-  needs('complete collection'),
+  needs('complete collection', 'termination when busy'),
   watched(async (t, threads) => {
     contended(t);
     const collect = collector();
@@ -163,14 +164,19 @@ test(
         (await others[1]).unlock();
       } else {
         await assert.rejects(others[1], { code: 'ERR_LOCK_TIMEOUT' });
-        assert.throws(() => obtainBlocking(backend, 'name', toOptions('name', { timeout: 5 }), 'acquire'));
+        const block = (timeout) => obtainBlocking(backend, 'name', toOptions('name', { timeout }), 'acquire');
+        assert.throws(() => block(5), { code: 'ERR_LOCK_TIMEOUT' });
+        if (how === 'cut off') {
+          const limit = () => vm.runInNewContext('block(60_000)', { block }, { timeout: 20 });
+          assert.throws(limit, { code: 'ERR_SCRIPT_EXECUTION_TIMEOUT' });
+        }
         held.unlock();
-        if (how === 'timed out') (await others[0]).unlock();
+        if (how !== 'aborted') (await others[0]).unlock();
         else await assert.rejects(others[0], { name: 'AbortError' });
       }
       return new WeakRef(backend);
     };
-    for (const how of ['granted', 'timed out', 'aborted']) {
+    for (const how of ['granted', 'timed out', 'aborted', 'cut off']) {
       const reference = await wait(how);
       await threads.until(`what was ${how} is collected`, () => {
         collect();

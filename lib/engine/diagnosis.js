@@ -77,6 +77,7 @@ class CallScope {
 
 /** The holds that this thread waits for: one object for a thread, however often the package is loaded there. */
 class Holds {
+  /** By word, or by what several words of one name have in common. */
   #watched = new Map();
   #timer = null;
   /** The hold that was watched last. */
@@ -84,22 +85,34 @@ class Holds {
 
   /** `scope` has `runInAsyncScope(tell)`, which tells in the context of who waits; `kind` is that of the wait. */
   watch(word, lock, hold, scope, kind, isOfSet = false) {
-    let watched = this.#watched.get(word);
+    const { key = word } = word;
+    let watched = this.#watched.get(key);
     if (watched === undefined) {
-      watched = { lock, isOfSet, scopes: new Map(), serial: -1, threadId: null, since: 0, seenAt: 0, next: LONG_MS };
-      this.#watched.set(word, watched);
+      watched = {
+        lock,
+        word,
+        isOfSet,
+        scopes: new Map(),
+        serial: -1,
+        threadId: null,
+        since: 0,
+        seenAt: 0,
+        next: LONG_MS,
+      };
+      this.#watched.set(key, watched);
     }
     watched.scopes.set(scope, kind);
-    this.#see(word, watched, hold);
+    this.#see(watched, hold);
     this.#timer ??= clock.setInterval(() => this.#lookFromLoop(), LOOK_MS).unref();
   }
 
   unwatch(word, scope) {
-    const watched = this.#watched.get(word);
+    const { key = word } = word;
+    const watched = this.#watched.get(key);
     this.#last = { word, threadId: watched.threadId, ms: watched.seenAt - watched.since };
     watched.scopes.delete(scope);
     if (watched.scopes.size > 0) return;
-    this.#watched.delete(word);
+    this.#watched.delete(key);
     if (this.#watched.size > 0) return;
     clock.clearInterval(this.#timer);
     this.#timer = null;
@@ -113,7 +126,7 @@ class Holds {
 
   /** No call blocks then: those that are watched still were cut off, as `vm` does it with a time limit, which runs no `finally`. */
   #lookFromLoop() {
-    for (const [word, { scopes }] of this.#watched) {
+    for (const { word, scopes } of this.#watched.values()) {
       for (const [scope, kind] of scopes) if (kind === BLOCKING) this.unwatch(word, scope);
     }
     this.look();
@@ -122,11 +135,11 @@ class Holds {
   /** Called by the timer, and by a blocked thread between two slices of its sleep. */
   look() {
     quietly(() => {
-      for (const [word, watched] of this.#watched) this.#see(word, watched, holdOf(word));
+      for (const watched of this.#watched.values()) this.#see(watched, holdOf(watched.word));
     });
   }
 
-  #see(word, watched, hold) {
+  #see(watched, hold) {
     const now = clock.now();
     if (hold?.serial !== watched.serial) {
       watched.serial = hold?.serial;
@@ -141,7 +154,7 @@ class Holds {
     if (watched.isOfSet && hold.threadId === threadId) return;
     // First this: a subscriber that waits for a lock itself comes here again.
     while (watched.next <= heldAtLeastMs) watched.next *= 2;
-    const message = { ...placeOf(watched.lock, word), ...ownerOf(hold), heldAtLeastMs };
+    const message = { ...placeOf(watched.lock, watched.word), ...ownerOf(hold), heldAtLeastMs };
     const [scope] = watched.scopes.keys();
     scope.runInAsyncScope(() => longHold.publish(message));
   }

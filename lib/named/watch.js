@@ -14,7 +14,8 @@ class WatchedName {
   constructor(backend, name) {
     Object.assign(this, placeOf(name));
     this.#backend = backend;
-    this.waits = 0;
+    /** Several waits of the thread for one name watch it together. */
+    this.key = `${backend.space} ${name}`;
   }
 
   /** The exclusive holder of the name; null without one. A serial tells one hold from the next. */
@@ -30,29 +31,10 @@ class WatchedName {
   }
 }
 
-/** By backend and name: several waits of the thread for one name watch it together. */
-const watched = new Map();
-
-function watch(backend, name) {
-  const key = `${backend.space} ${name}`;
-  let word = watched.get(key);
-  if (word === undefined) {
-    word = new WatchedName(backend, name);
-    watched.set(key, word);
-  }
-  word.waits += 1;
-  return word;
-}
-
-function unwatch(backend, word) {
-  word.waits -= 1;
-  if (word.waits === 0) watched.delete(`${backend.space} ${word.name}`);
-}
-
 /** An object with `end(status)`, with a status of the binding, or `'aborted'`, of which only the first counts. */
 function beginWatch({ backend, lock }, kind) {
   const scope = new AsyncResource('SablockWait');
-  const word = watch(backend, lock.name);
+  const word = new WatchedName(backend, lock.name);
   const wait = { lock, word, runInAsyncScope: (tell) => scope.runInAsyncScope(tell) };
   const watching = beginWait(wait, kind);
   let isOver = false;
@@ -61,7 +43,6 @@ function beginWatch({ backend, lock }, kind) {
       if (isOver) return;
       isOver = true;
       watching?.end(status);
-      unwatch(backend, word);
       scope.emitDestroy();
     },
   };
