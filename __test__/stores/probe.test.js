@@ -13,26 +13,28 @@ const REFUSED = {
 };
 
 /**
- * Two sessions of one server that keeps locks, but for what `wrong` says of the call of this number: `isDone`, or the session where it
- * came to. `log` has what was asked.
+ * Two sessions of one server that keeps locks, but for what `wrong` says of the call of this number: `isDone`, `error`, or `id`, the
+ * session where it came to; one that locks stays there. `log` has what was asked, `holders` what is locked.
  */
 function serve(wrong = {}) {
-  const holders = new Map();
-  const it = { log: [], keys: new Set() };
-  const sessionOf = (id) => ({
-    id,
+  const it = { log: [], keys: new Set(), holders: new Map() };
+  const sessionOf = (own) => ({
+    id: own,
+    at: own,
     async probe(key, isLock) {
       it.keys.add(key);
-      it.log.push(`${id} ${isLock ? 'locks' : 'unlocks'}`);
-      const isDone = isLock ? !holders.has(key) : holders.get(key) === id;
-      if (isDone && isLock) holders.set(key, id);
-      if (isDone && !isLock) holders.delete(key);
-      return { isDone, id, ...wrong[it.log.length] };
-    },
-    async unlockAll(key) {
-      it.log.push(`${id} unlocks all`);
-      assert.ok(it.keys.has(key));
-      if (id === 1) throw new Error('The first has nothing.');
+      it.log.push(`${own} ${isLock ? 'locks' : 'unlocks'}`);
+      const { error, isDone, id = this.at } = wrong[it.log.length] ?? {};
+      if (error !== undefined) throw error;
+      if (isLock) this.at = id;
+      const holder = it.holders.get(key) ?? { id, count: 0 };
+      const isItsOwn = holder.id === id && (isLock || holder.count > 0);
+      if (isItsOwn) {
+        holder.count += isLock ? 1 : -1;
+        if (holder.count > 0) it.holders.set(key, holder);
+        else it.holders.delete(key);
+      }
+      return { isDone: isDone ?? isItsOwn, id };
     },
   });
   it.check = () => checkExclusion(KIND, sessionOf(1), sessionOf(2));
@@ -55,15 +57,24 @@ for (const [index, step] of ROUND.entries()) {
     test(`a server is refused if "${step}" comes to something else, in round ${round}, and nothing stays locked there`, async () => {
       const it = serve({ [at]: { isDone: step === '2 locks' && index === 1 } });
       await assert.rejects(it.check(), REFUSED);
-      assert.deepEqual(it.log.slice(-2), ['1 unlocks all', '2 unlocks all']);
+      assert.equal(it.holders.size, 0);
       assert.equal(it.keys.size, round + 1);
     });
   }
 
-  test(`a server is refused if "${step}" comes to another session, though it does what it should`, async () => {
+  test(`a server is refused if "${step}" comes to another session, though it does what it should, and nothing stays locked there`, async () => {
     const it = serve({ [index + 1]: { id: 3 } });
     await assert.rejects(it.check(), REFUSED);
-    assert.deepEqual(it.log, ROUND.slice(0, index + 1));
+    assert.deepEqual(it.log.slice(0, index + 1), ROUND.slice(0, index + 1));
+    assert.equal(it.keys.size, 1);
+    assert.equal(it.holders.size, 0);
+  });
+
+  test(`nothing stays locked if "${step}" fails, and the error is the server's`, async () => {
+    const error = new Error('The statement took too long.');
+    const it = serve({ [index + 1]: { error } });
+    await assert.rejects(it.check(), error);
+    assert.equal(it.holders.size, 0);
   });
 }
 
@@ -84,8 +95,6 @@ for (const [what, failing, message] of [
       async probe() {
         return { isDone: false, id: this.id };
       }
-
-      async unlockAll() {}
 
       end() {
         this.ends += 1;

@@ -16,15 +16,17 @@ exports.checkExclusion = async ({ store, pooler, keyOf }, first, second) => {
       if (id !== session.id) throw refused();
       return isDone;
     };
-    const got = await ask(first, true);
-    const others = await ask(second, true);
-    const freed = await ask(first, false);
-    const next = await ask(second, true);
-    const last = await ask(second, false);
-    if (!got || others || !freed || !next || !last) {
-      // A lock that is left there would be left for ever.
-      for (const session of [first, second]) await session.unlockAll(key).catch(() => {});
-      throw refused();
+    try {
+      const got = await ask(first, true);
+      const others = await ask(second, true);
+      const freed = await ask(first, false);
+      const next = await ask(second, true);
+      const last = await ask(second, false);
+      if (!got || others || !freed || !next || !last) throw refused();
+    } catch (error) {
+      // A lock that is left there would be left for ever: each has at most two. A pooler's session may have locks of others.
+      for (const session of [first, first, second, second]) await session.probe(key, false).catch(() => {});
+      throw error;
     }
   }
 };
