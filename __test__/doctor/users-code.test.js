@@ -633,3 +633,29 @@ for (const isBlocking of [true, false]) {
     ),
   );
 }
+
+test(
+  'what goes back while a condition is waited for is not the hold that is to come back',
+  watched((_, threads) =>
+    withDoctor(QUIET, async () => {
+      let isRepairable = false;
+      const mutex = newMutex({ onAbandoned: () => isRepairable || MARKED.onAbandoned() });
+      const condition = new Condition(memory(), 0, MAY);
+      const [doomed] = await startActors(threads, 1);
+      mutex.lock();
+      // One that is over, and whose hold is the same.
+      condition.wait(mutex, 5);
+      const waiting = condition.waitAsync(mutex);
+      await doomed.do((here, buffer) => new here.sablock.Mutex(buffer).lock(), mutex.buffer);
+      await doomed.terminate();
+      await doomed.exited;
+      assert.throws(() => mutex.lock(), /it cannot be repaired/);
+      isRepairable = true;
+      condition.notifyOne();
+      await waiting;
+      assert.deepEqual([mutex.isHeldByThisThread, held()], [true, [mutex.name]]);
+      mutex.unlock();
+      assert.deepEqual(held(), []);
+    }),
+  ),
+);

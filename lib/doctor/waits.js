@@ -357,12 +357,12 @@ class Waits {
     );
   }
 
-  /** `word` is what asks for the hold again. */
+  /** `word` is what asks for the hold again: whatever goes back meanwhile is another. */
   #suspend(seen, hold, word) {
     if (hold === undefined) return;
     this.#holds.suspend(hold);
-    seen.suspended = hold;
-    seen.word = word;
+    this.granted.delete(word);
+    Object.assign(seen, { suspended: hold, word });
   }
 
   /** The thread has taken a wait in. */
