@@ -182,6 +182,7 @@ export class LockManager {
    *   the default one belongs to others, has other permissions than 700, or is a link.
    *   Requests fail with it too, if a file there cannot be opened or locked; and with `ERR_LOCK_NO_THREAD` if the system
    *   refuses the background thread that waits for another process.
+   * @throws `ERR_LOCK_THREAD_ENDING` for the machine scope if the thread is ending, as {@link Mutex.lock}.
    */
   constructor(options?: LockManagerOptions);
 

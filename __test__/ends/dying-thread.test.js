@@ -2,16 +2,25 @@
 
 const assert = require('node:assert/strict');
 const fs = require('node:fs');
-const os = require('node:os');
 const path = require('node:path');
 const { test } = require('node:test');
 const { Worker } = require('node:worker_threads');
 const { LockManager, Mutex, locks } = require('../..');
+const { createFolder } = require('../helpers/folder.js');
 const { limit } = require('../helpers/limits.js');
 const { needs } = require('../helpers/runtime.js');
 
 const ANSWERED = 1;
 const THREW_THREAD_ENDING = 2;
+
+/** The outcome of a verb of ../workers/dying.js. */
+async function outcomeOf({ buffer = new SharedArrayBuffer(8), ...rest }) {
+  const workerData = { buffer, ...rest };
+  const worker = new Worker(path.join(__dirname, '..', 'workers', 'dying.js'), { workerData });
+  worker.on('error', () => {});
+  await new Promise((resolve) => worker.on('exit', resolve));
+  return new Int32Array(buffer)[1];
+}
 
 const VERBS = [
   'lock',
@@ -33,11 +42,9 @@ for (const verb of [...VERBS, 'inspect', 'inspectRwLock']) {
     const mutex = new Mutex(buffer);
     mutex.tryLock();
     const name = await locks.acquireAsync('held');
-    const worker = new Worker(path.join(__dirname, '..', 'workers', 'dying.js'), { workerData: { buffer, verb } });
-    worker.on('error', () => {});
-    await new Promise((resolve) => worker.on('exit', resolve));
+    const outcome = await outcomeOf({ buffer, verb });
     name.unlock();
-    assert.equal(new Int32Array(buffer)[1], THREW_THREAD_ENDING);
+    assert.equal(outcome, THREW_THREAD_ENDING);
     assert.deepEqual(await locks.query(), { held: [], pending: [] });
     assert.equal(mutex.inspect().waiters.length, 0);
     mutex.unlock();
@@ -48,17 +55,25 @@ test('a free lock of the machine is had, and unlocked, in a thread that an uncau
   timeout: limit(40_000),
   ...needs('code after the end'),
 }, async (t) => {
-  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-dying-'));
-  t.after(() => fs.rmSync(directory, { recursive: true, force: true }));
-  const buffer = new SharedArrayBuffer(8);
-  const workerData = { buffer, directory, verb: 'acquireOfMachine' };
-  const worker = new Worker(path.join(__dirname, '..', 'workers', 'dying.js'), { workerData });
-  worker.on('error', () => {});
-  await new Promise((resolve) => worker.on('exit', resolve));
-  assert.equal(new Int32Array(buffer)[1], ANSWERED);
+  const directory = createFolder(t);
+  assert.equal(await outcomeOf({ directory, verb: 'acquireOfMachine' }), ANSWERED);
   const lock = await new LockManager({ directory }).acquireAsync('free');
   assert.deepEqual([lock.abandoned, lock.unlock()], [false, true]);
 });
+
+for (const [verb, what] of [
+  ['acquireOfDamaged', 'a lock of the machine whose file cannot be opened'],
+  ['newManagerOfMachine', 'a manager of the machine'],
+]) {
+  test(`${what} is refused by name in a thread that an uncaught error ends`, {
+    timeout: limit(40_000),
+    ...needs('code after the end'),
+  }, async (t) => {
+    const directory = createFolder(t);
+    fs.mkdirSync(path.join(directory, 'v1-damaged.lock'));
+    assert.equal(await outcomeOf({ directory, verb }), THREW_THREAD_ENDING);
+  });
+}
 
 test("a listener of 'exit' runs before the thread's end has begun: it waits for the mutex, and gets it", {
   timeout: limit(40_000),

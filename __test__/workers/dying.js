@@ -23,6 +23,8 @@ const verbs = {
   acquireAsyncOfNames: () => locks.acquireAsync(['free', 'held'], { timeout: 60_000 }),
   requestOfNames: () => locks.request(['free', 'held'], { timeout: 60_000 }, () => {}),
   acquireOfMachine: () => manager.acquire('free').unlock(),
+  acquireOfDamaged: () => manager.acquire('damaged'),
+  newManagerOfMachine: () => new LockManager({ directory }),
 };
 
 queueMicrotask(() => {

@@ -2,7 +2,7 @@
 
 const { inspect } = require('node:util');
 const clock = require('../load/clock.js');
-const { describe } = require('../errors.js');
+const { describe, threadEnding } = require('../errors.js');
 const { placeOf } = require('./errors.js');
 
 /** By what the binding gives as the reason. */
@@ -31,8 +31,10 @@ const ADVICE =
   'See to it that this user may read and write there and that the disk has room and the process file descriptors left, or ' +
   'give another "directory".';
 
-/** `place` is the lock that was asked for, if one was. */
+/** `place` is the lock that was asked for, if one was; `failure` is nothing in a thread that is ending, where no objects can be made. */
 exports.directoryError = (failure, place) => {
+  if (failure === undefined)
+    return threadEnding(place === undefined ? 'a directory of locks' : describe(place), 'open');
   const { path, reason, errno } = failure;
   const what = place === undefined ? 'keep locks' : `lock ${describe(place)}`;
   const where = path === '' ? '' : ` in ${inspect(path)}`;

@@ -177,7 +177,7 @@ class Files {
 /** The backend of a directory, or of the user's own. Throws what is wrong with it. */
 exports.backendFor = (directory) => {
   const opened = binding.openDirectory(directory);
-  if (opened.reason !== undefined) throw directoryError(opened);
+  if (opened === undefined || opened.reason !== undefined) throw directoryError(opened);
   const space = binding.nameSpace(opened.number);
   return { scope: 'machine', space, canSteal: false, canShare: true, outer: new Files(opened) };
 };
