@@ -37,7 +37,8 @@ export interface BarrierInspection {
  * **Broken.** A round that cannot be completed does not hang: if a party that waits times out (it gets the
  * {@link TimeoutError}), is aborted (it gets the signal's reason), or its thread ends, all others that wait and all that come
  * later get a {@link BrokenBarrierError}, until {@link Barrier.reset} is called. The end of a thread that has not come yet
- * breaks nothing, unless it has called {@link Barrier.join}.
+ * breaks nothing, unless it has called {@link Barrier.join}. Once the last has come, all others pass, even if the thread of one
+ * ends before its code knows.
  *
  * @example
  * ```js

@@ -12,7 +12,7 @@ const { startActors } = require('../helpers/actors.js');
 const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
 
-const { AutoResetEvent, Barrier, Condition, Latch, LockManager, LockTable, ManualResetEvent } = sablock;
+const { AutoResetEvent, Barrier, Condition, Exchanger, Latch, LockManager, LockTable, ManualResetEvent } = sablock;
 const { Mutex, Once, RwLock, Semaphore, inspectAll } = sablock;
 
 const OFFSET = 16;
@@ -110,6 +110,26 @@ class Meeting {
     const outcome = await this.outcome;
     assert.ok(outcome === 0 || outcome === 'ERR_LOCK_BROKEN', `${outcome}`);
     assert.equal(this.primitive.waiting, 0);
+    this.hasMet = outcome === 0;
+  }
+}
+
+/** Tests an exchanger, where the worker brings 5. */
+class Exchange {
+  primitive = new Exchanger(new SharedArrayBuffer(64), OFFSET);
+
+  begin() {}
+
+  give() {
+    this.outcome = this.primitive.exchangeAsync(6);
+    this.hasMet = this.primitive.inspect().waiters.length === 0;
+  }
+
+  async check() {
+    // It may have left with its value before the other came, which waits on then.
+    if (!this.hasMet) assert.equal(await this.primitive.exchangeAsync(5), 6);
+    assert.equal(await this.outcome, 5);
+    assert.deepEqual(this.primitive.inspect().waiters, []);
   }
 }
 
@@ -257,11 +277,12 @@ const VERBS = {
   'lockAll() to read': [rwlock, (of, _, { lockAll }) => lockAll([of(0, 'RwLock').read])],
   'lockAll() to write': [rwlock, (of, _, { lockAll }) => lockAll([of(0, 'RwLock').write])],
   'semaphore.acquire()': [permits, (of) => of(0, 'Semaphore', 3).acquire()],
-  'semaphore.acquire() of a fair one': [fairPermits, (of) => of(0, 'Semaphore', 3, FAIR).acquire()],
+  'semaphore.acquire() of a fair one': [fairPermits, (of) => of(0, 'Semaphore', 3, { fair: true }).acquire()],
   'semaphore.acquire(3)': [permits, (of) => of(0, 'Semaphore', 3).acquire(3)],
   'semaphore.executeSync()': [permits, (of, raise) => of(0, 'Semaphore', 3).executeSync(raise, { permits: 2 })],
   'latch.wait()': [() => new Opening(), (of) => of(0, 'Latch').wait()],
   'barrier.wait()': [() => new Meeting(), (of) => of(0, 'Barrier', 2).wait()],
+  'exchanger.exchange()': [() => new Exchange(), (of) => of(0, 'Exchanger').exchange(5)],
   'ManualResetEvent.wait()': [() => new Event(inBuffer(ManualResetEvent)), (of) => of(0, 'ManualResetEvent').wait()],
   'AutoResetEvent.wait()': [() => new Event(inBuffer(AutoResetEvent)), (of) => of(0, 'AutoResetEvent').wait()],
   'once.runSync()': [() => new Running(), (of, raise) => of(0, 'Once').runSync(raise)],
@@ -280,11 +301,11 @@ const VERBS = {
       of(16, 'Condition').wait(of(0, 'Mutex'));
     },
   ],
-  'locks.acquire()': [named, (_of, _raise, { LockManager }, name) => new LockManager().acquire(name)],
-  'locks.requestSync()': [named, (_of, raise, { LockManager }, name) => new LockManager().requestSync(name, raise)],
+  'locks.acquire()': [named, (_of, _raise, _sablock, name, manager) => manager.acquire(name)],
+  'locks.requestSync()': [named, (_of, raise, _sablock, name, manager) => manager.requestSync(name, raise)],
   'acquire() of a directory': [
     () => new Named({ directory }),
-    (_of, _raise, { LockManager }, name, options) => new LockManager(options).acquire(name),
+    (_of, _raise, _sablock, name, manager) => manager.acquire(name),
   ],
 };
 
@@ -292,18 +313,22 @@ const VERBS = {
 const RETURNED = 0;
 const THREW = 1;
 const ENDING = 2;
+const THREW_ANOTHER = 3;
 
 /** In the worker. Raises flags by what comes of the verb, since no message may leave the thread any more. */
 function call(here, source, args, ending) {
   const { sablock, raise } = here;
   const of = (offset, type, ...rest) =>
     type === undefined ? here.buffer : new sablock[type](here.buffer, 16 + offset, ...rest);
+  // A directory is opened before the end begins.
+  const [name, options] = args;
+  const manager = name === undefined ? undefined : new sablock.LockManager(options);
   const step = () => {
     try {
-      new Function(`'use strict'; return ${source};`)()(of, () => raise(0), sablock, ...args);
+      new Function(`'use strict'; return ${source};`)()(of, () => raise(0), sablock, name, manager);
       raise(0);
-    } catch {
-      raise(1);
+    } catch ({ code }) {
+      raise(code === 'ERR_LOCK_THREAD_ENDING' ? 1 : 3);
     }
   };
   if (ending === 'an uncaught error') {
@@ -334,8 +359,37 @@ const ENDS = {
   'an uncaught error': () => {},
 };
 
+/** Lets a worker in that waits, once it ends; returns the main thread's side. */
+async function letIn(threads, [start, step], ending) {
+  const side = start();
+  const [worker] = await startActors(threads, 1, side.primitive.buffer);
+  worker.isToFail = ending === 'an uncaught error';
+  await side.begin();
+  worker.do(call, String(step), side.args ?? [], ending);
+  const isHere = (kind) =>
+    inspectAll().some(
+      (seen) =>
+        (kind === undefined || seen.kind === kind) && seen.waiters.some(({ threadId }) => threadId === worker.threadId),
+    );
+  // A thread that runs on behind an uncaught error waits for no longer than a slice; one that calls `process.exit()`, not long.
+  const isOver = () => [THREW, ENDING, THREW_ANOTHER].some((flag) => threads.flags[flag] === 1);
+  const isQueued = (kind) => threads.until(`it waits ${kind ?? ''}`, () => isHere(kind) || isOver());
+  await (side.queued?.(isQueued, worker.threadId, isOver) ?? isQueued());
+  // The end by terminate() has begun when it returns: nobody awaits that it is over.
+  const begun = ENDS[ending](worker, threads);
+  if (ending !== 'terminate()') await begun;
+  const given = side.give();
+  await worker.exited;
+  await given;
+  assert.equal(threads.flags[RETURNED], 0, 'its code went on');
+  assert.equal(threads.flags[THREW_ANOTHER], 0);
+  if (worker.isToFail) assert.equal(threads.flags[THREW], 1);
+  await side.check();
+  return side;
+}
+
 for (const ending of Object.keys(ENDS)) {
-  for (const [name, [start, step]] of Object.entries(VERBS)) {
+  for (const [name, verb] of Object.entries(VERBS)) {
     test(
       `${name} in a thread that ${ending} ends, and only then lets it in: what it was granted passes on unmarked`,
       needs(
@@ -343,31 +397,22 @@ for (const ending of Object.keys(ENDS)) {
         'ends in subscribers',
         ...(ending === 'an uncaught error' ? ['code after the end'] : []),
       ),
-      watched(async (_, threads) => {
-        const side = start();
-        const [worker] = await startActors(threads, 1, side.primitive.buffer);
-        worker.isToFail = ending === 'an uncaught error';
-        await side.begin();
-        worker.do(call, String(step), side.args ?? [], ending);
-        const isHere = (kind) =>
-          inspectAll().some(
-            (seen) =>
-              (kind === undefined || seen.kind === kind) &&
-              seen.waiters.some(({ threadId }) => threadId === worker.threadId),
-          );
-        // A thread that runs on behind an uncaught error waits for no longer than a slice; one that calls `process.exit()`, not long.
-        const isOver = () => threads.flags[THREW] === 1 || threads.flags[ENDING] === 1;
-        const isQueued = (kind) => threads.until(`it waits ${kind ?? ''}`, () => isHere(kind) || isOver());
-        await (side.queued?.(isQueued, worker.threadId, isOver) ?? isQueued());
-        // The end by terminate() has begun when it returns: nobody awaits that it is over.
-        const begun = ENDS[ending](worker, threads);
-        if (ending !== 'terminate()') await begun;
-        const given = side.give();
-        await worker.exited;
-        await given;
-        assert.equal(threads.flags[RETURNED], 0, 'its code went on');
-        await side.check();
-      }),
+      watched((_, threads) => letIn(threads, verb, ending)),
     );
   }
+}
+
+for (const name of ['barrier.wait()', 'exchanger.exchange()']) {
+  test(
+    `${name} throws in a thread that an uncaught error ends, though the other that has met it there goes on`,
+    needs('code after the end'),
+    watched(async (_, threads) => {
+      let side;
+      // It may leave before the other comes.
+      do {
+        threads.flags[THREW] = 0;
+        side = await letIn(threads, VERBS[name], 'an uncaught error');
+      } while (!side.hasMet);
+    }),
+  );
 }
