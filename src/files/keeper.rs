@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::interrupt::Interrupt;
 use super::system;
+use super::threads::outlive;
 
 /// Until a call in the kernel has ended, it is asked to again.
 pub const INSIST: Duration = Duration::from_millis(1);
@@ -94,7 +95,7 @@ fn run() {
             Some(first) if first.key().0 <= now => {
                 let task = first.remove();
                 drop(keeper);
-                task();
+                outlive(task);
                 keeper = self::keeper();
                 continue;
             }
@@ -166,5 +167,13 @@ mod tests {
         thread::sleep(Duration::from_millis(20));
         add(Instant::now(), Box::new(move || says.send("early").unwrap_or_default())).unwrap();
         assert_eq!(said.recv_timeout(LONG), Ok("early"));
+    }
+
+    #[test]
+    fn what_is_to_be_done_after_a_task_that_panics_is_done() {
+        add(Instant::now(), Box::new(|| std::panic::resume_unwind(Box::new(())))).unwrap();
+        let (says, said) = channel();
+        add(Instant::now(), Box::new(move || says.send(()).unwrap_or_default())).unwrap();
+        assert_eq!(said.recv_timeout(LONG), Ok(()));
     }
 }

@@ -8,6 +8,7 @@ use std::thread;
 use super::directory::Directory;
 use super::record::RecordedHolder;
 use super::system;
+use super::threads::outlive;
 
 /// The result of [`Directory::holders`] for other processes, for all who asked before it was called.
 pub type Listing = Arc<io::Result<Vec<(Vec<u16>, RecordedHolder)>>>;
@@ -62,7 +63,7 @@ fn run() {
         }
         let listed = Arc::new(listed);
         for reply in replies {
-            reply(Arc::clone(&listed));
+            outlive(|| reply(Arc::clone(&listed)));
         }
     }
 }
@@ -121,5 +122,14 @@ mod tests {
                 thread::yield_now();
             }
         }
+    }
+
+    #[test]
+    fn whoever_asks_after_one_whose_reply_panics_is_told() {
+        let scratch = Scratch::new();
+        let (directory, (told, tells)) = (directory(&scratch), channel());
+        list(&directory, |_| std::panic::resume_unwind(Box::new(())));
+        ask(&directory, &told);
+        assert!(tells.recv_timeout(Duration::from_secs(20)).is_ok());
     }
 }

@@ -1,6 +1,7 @@
 //! The threads that wait in the kernel: few, and used again.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -65,11 +66,16 @@ pub fn queue(wait: impl FnOnce() + Send + 'static) -> bool {
     is_full
 }
 
+/// Does something on a thread that others need afterwards: it goes on though that panics, which was printed by then.
+pub fn outlive(act: impl FnOnce()) {
+    let _ = catch_unwind(AssertUnwindSafe(act));
+}
+
 /// Does what it was given, and what has to wait for a thread.
 fn work(first: Job) {
     let mut next = Some(first);
     while let Some(job) = next {
-        job();
+        outlive(job);
         let mut crowd = crowd();
         next = crowd.queue.pop_front();
         if next.is_none() {
@@ -112,5 +118,39 @@ fn run(first: Job) {
         });
         let Ok(job) = job else { return };
         work(job);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::panic::resume_unwind;
+    use std::sync::mpsc::channel;
+    use std::time::Instant;
+
+    use super::*;
+
+    /// As soon as there is room for it.
+    fn start_soon(job: impl FnOnce() + Clone + Send + 'static) {
+        let until = Instant::now() + Duration::from_secs(20);
+        while start(job.clone()).is_err() {
+            assert!(Instant::now() < until, "there is no room for it");
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_job_that_panics_costs_no_thread() {
+        for _ in 0..=LARGEST_CROWD {
+            let (ends, ended) = channel::<()>();
+            start_soon(move || {
+                let _ends = ends;
+                // As a panic that nothing is printed of.
+                resume_unwind(Box::new(()));
+            });
+            assert!(ended.recv().is_err());
+        }
+        let (says, said) = channel();
+        start_soon(move || says.send(()).unwrap_or_default());
+        assert!(said.recv().is_ok());
     }
 }

@@ -126,7 +126,7 @@ impl NamedFile {
 /// As a thread of the crowd.
 fn drive_in_crowd(name: Arc<NamedFile>, mode: LockMode, interrupt: Arc<Interrupt>) {
     driven().push_back((Arc::clone(&name), mode, Arc::clone(&interrupt)));
-    drive(&name, mode, &interrupt, || false);
+    threads::outlive(|| drive(&name, mode, &interrupt, || false));
     driven().retain(|(.., other)| !Arc::ptr_eq(other, &interrupt));
 }
 
@@ -264,6 +264,20 @@ mod tests {
         assert_eq!(known(), 1);
         drop(name);
         assert_eq!(known(), 0);
+    }
+
+    #[test]
+    fn a_name_is_forgotten_though_a_reply_to_a_wait_for_it_panics() {
+        let scratch = Scratch::new();
+        let name = NamedFile::get(&Arc::new(Directory::open(Some(scratch.path())).unwrap()), &[97]);
+        let asker = Asker { thread: 0, wants_fence: false, is_part: false };
+        FileWait::new(&name, LockMode::Exclusive).begin(asker, |_| std::panic::resume_unwind(Box::new(())));
+        let (until, left) = (Instant::now() + Duration::from_secs(20), Arc::downgrade(&name));
+        drop(name);
+        while left.strong_count() > 0 {
+            assert!(Instant::now() < until, "somebody has it still");
+            std::thread::yield_now();
+        }
     }
 
     /// The outcome of a wait to hold it alone, which nobody sees to.
