@@ -29,7 +29,7 @@ impl Knowledge {
             self.note_deadlock(number, permits, None)?
         } else {
             let age = likely.filter(|age| sync::since(wait.since) >= *age)?;
-            wait.is_asked = true;
+            wait.asked = Some(self.last_wait);
             self.note_deadlock(number, permits, Some(age))?
         };
         let was_reported = std::mem::replace(&mut self.deadlocks[index].is_reported, true);
@@ -118,7 +118,14 @@ impl<'a> Scene<'a> {
     /// that keeps all its holds: no other wait has to count.
     fn counts(&self, wait: &TrackedWait) -> bool {
         let Some(age) = self.age else { return wait.is_blocking };
-        (wait.is_blocking || wait.is_asked) && sync::since(wait.since) >= age
+        (wait.is_blocking || self.is_asked(wait)) && sync::since(wait.since) >= age
+    }
+
+    /// Whether it was asked who awaits the wait, and its thread was not blocked since: the code that blocks may have given up waits of
+    /// its thread, and who awaits them cannot be asked until it goes on.
+    fn is_asked(&self, wait: &TrackedWait) -> bool {
+        let blocked = self.state.last_blocked.get(&wait.thread);
+        wait.asked.is_some_and(|asked| blocked.is_none_or(|blocked| *blocked <= asked))
     }
 
     /// The holds that keep a wait from ending: a reader waits behind a writer that came before it, for what that waits for.

@@ -73,7 +73,9 @@ pub struct Knowledge {
     pub(super) ended: FxHashSet<ThreadId>,
     pub(crate) trace: Trace,
     pub(crate) options: Options,
-    last_wait: WaitNumber,
+    pub(super) last_wait: WaitNumber,
+    /// The wait that has blocked each thread last.
+    pub(super) last_blocked: FxHashMap<ThreadId, WaitNumber>,
     /// Whether the report is still to be printed at the end of the process.
     prints_at_end: bool,
     /// Which watchdog may run: it ends when this changes.
@@ -134,6 +136,7 @@ impl Knowledge {
             self.prints_at_end &= thread != MAIN;
         }
         self.waits.retain(|_, wait| wait.thread != thread);
+        self.last_blocked.remove(&thread);
         if self.tables.remove(&thread).is_some() && self.tables.is_empty() {
             self.generation += 1;
             signals::disarm();
@@ -248,12 +251,10 @@ impl Knowledge {
 
     /// A wait begins; returns its number.
     pub fn begin_wait(&mut self, wait: TrackedWait) -> WaitNumber {
-        if wait.is_blocking {
-            // The code that blocks may have given up waits of its thread: who awaits them cannot be asked until it goes on.
-            let others = self.waits.values_mut().filter(|other| other.thread == wait.thread);
-            others.for_each(|other| other.is_asked = false);
-        }
         self.last_wait += 1;
+        if wait.is_blocking {
+            self.last_blocked.insert(wait.thread, self.last_wait);
+        }
         self.waits.insert(self.last_wait, wait);
         self.last_wait
     }

@@ -19,7 +19,7 @@ pub fn wait(thread: ThreadId, lock: LockId, address: usize, since: Instant) -> T
         is_exclusive: true,
         is_counted: true,
         awaiting: Vec::new(),
-        is_asked: false,
+        asked: None,
         outside: None,
     }
 }

@@ -34,8 +34,8 @@ pub struct TrackedWait {
     pub is_counted: bool,
     /// The holds whose functions are known to await it.
     pub awaiting: Vec<HoldSerial>,
-    /// Whether that was asked when it was old, and since its thread was blocked last.
-    pub is_asked: bool,
+    /// The wait that had begun last when that was asked; it is asked of old ones only.
+    pub asked: Option<WaitNumber>,
     /// The holder outside of this process.
     pub outside: Option<Outside>,
 }

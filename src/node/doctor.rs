@@ -254,7 +254,7 @@ pub fn doctor_wait(
         is_exclusive,
         is_counted,
         awaiting: Vec::new(),
-        is_asked: false,
+        asked: None,
         outside: None,
     };
     DOCTOR.with(|state| state.begin_wait(wait)) as f64
