@@ -70,37 +70,52 @@ fn some_pauses() -> impl FnMut() -> bool {
 
 #[test]
 fn a_thread_that_waited_for_something_else_during_a_pause_is_blocked_as_before() {
-    let world = &World::with_slices(false);
-    let [first, second] = &[0, 1].map(|thread| world.agent(thread));
-    let [a, b, elsewhere] = [world.place(), world.other(0), world.other(1)];
-    for (agent, place) in [(first, a), (second, b), (second, elsewhere)] {
-        world.lock_at(agent, place, &mut || true).unwrap();
+    type Nested = fn(&World, &Arc<Agent>, [Place; 3]);
+    fn limit() -> Limit {
+        Limit::after(Duration::from_millis(1))
     }
-    let has_nested = &AtomicBool::new(false);
-    thread::scope(|scope| {
-        let blocked = scope.spawn(move || {
-            let mut is_patient = some_pauses();
-            let mut pause = || {
-                // A debugger evaluates a `lock()` of its own.
-                let limit = Limit::after(Duration::from_millis(1));
-                let nested = world.engine.lock(first, elsewhere, HoldOwner::Thread, limit, &mut || true).unwrap();
-                assert_eq!(nested, Outcome::TimedOut);
-                has_nested.store(true, Ordering::SeqCst);
-                is_patient()
-            };
-            assert_eq!(world.lock_at(first, b, &mut pause).unwrap(), ACQUIRED);
-            world.unlock_at(first, b);
+    let lock: Nested = |world, agent, [elsewhere, ..]| {
+        let waited = world.engine.lock(agent, elsewhere, HoldOwner::Thread, limit(), &mut || true);
+        assert_eq!(waited.unwrap(), Outcome::TimedOut);
+    };
+    let condition: Nested = |world, agent, [_, mutex, condition]| {
+        let lock = ConditionLock { primitive: &MUTEX, place: mutex, hold: Hold::exclusive(HoldOwner::Thread) };
+        world.lock_at(agent, lock.place, &mut || true).unwrap();
+        let waited = lock.wait(&world.engine, agent, condition, limit(), &mut || true);
+        assert!(matches!(waited, Ok((false, ACQUIRED))), "{waited:?}");
+        world.unlock_at(agent, lock.place);
+    };
+    for wait in [lock, condition] {
+        let world = &World::with_slices(false);
+        let [first, second] = &[0, 1].map(|thread| world.agent(thread));
+        let [a, b, elsewhere, own, condition, ..] = row();
+        for (agent, place) in [(first, a), (second, b), (second, elsewhere)] {
+            world.lock_at(agent, place, &mut || true).unwrap();
+        }
+        let has_nested = &AtomicBool::new(false);
+        thread::scope(|scope| {
+            let blocked = scope.spawn(move || {
+                let mut is_patient = some_pauses();
+                let mut pause = || {
+                    // A debugger evaluates a call of its own.
+                    wait(world, first, [elsewhere, own, condition]);
+                    has_nested.store(true, Ordering::SeqCst);
+                    is_patient()
+                };
+                assert_eq!(world.lock_at(first, b, &mut pause).unwrap(), ACQUIRED);
+                world.unlock_at(first, b);
+            });
+            world.until("a wait in a pause", |_| has_nested.load(Ordering::SeqCst));
+            let found = world.lock_at(second, a, &mut some_pauses());
+            let hops =
+                [(1, a), (0, b)].map(|(thread, place)| Hop { thread, byte_offset: place.byte_offset, kind: "Mutex" });
+            assert!(matches!(&found, Err(Failure::Deadlock(cycle)) if *cycle == hops), "{found:?}");
+            world.unlock_at(second, b);
+            blocked.join().unwrap();
+            // Not before: the last pause may still wait for it.
+            world.unlock_at(second, elsewhere);
         });
-        world.until("a wait in a pause", |_| has_nested.load(Ordering::SeqCst));
-        let found = world.lock_at(second, a, &mut some_pauses());
-        let hops =
-            [(1, a), (0, b)].map(|(thread, place)| Hop { thread, byte_offset: place.byte_offset, kind: "Mutex" });
-        assert!(matches!(&found, Err(Failure::Deadlock(cycle)) if *cycle == hops), "{found:?}");
-        world.unlock_at(second, b);
-        blocked.join().unwrap();
-        // Not before: the last pause may still wait for it.
-        world.unlock_at(second, elsewhere);
-    });
+    }
 }
 
 #[test]
