@@ -29,9 +29,8 @@ function inside(actor, wait) {
   return end(actor);
 }
 
-/** If this thread is to end by itself: now, while it holds. */
-function end(actor) {
-  const fate = actor.dueFate();
+/** If this thread is to end by itself: now, while it holds. `fate`: how, if it is due. */
+function end(actor, fate = actor.dueFate()) {
   switch (fate) {
     case FATES.EXITS:
       actor.meet(fate);

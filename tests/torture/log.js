@@ -36,6 +36,9 @@ const OUTCOMES = {
   REFUSED: 10,
 };
 
+/** Permits that go back by being forgotten and added again, in `cleared`; each is written behind the call that makes it so. */
+const FORGOTTEN = { NOT_YET: 1, MISSING: 2, ADDED: 3 };
+
 /** The fields of a record; ticks are of the arena's clock, times in milliseconds. */
 const FIELDS = [
   'kind',
@@ -69,6 +72,7 @@ const FIELDS = [
   'hold',
   /** The number that it was to wake, and that it woke, in a notification; in a use, how many permits; which party. */
   'count',
+  /** In a use of an exchanger, the value that it got; in one of permits that are forgotten and added again, how many those are. */
   'woken',
 ];
 
@@ -154,6 +158,11 @@ class Log {
     Atomics.store(this.phases, index, phase);
   }
 
+  /** The index in `fields` of one field of a record, for code that must write it without a call. */
+  placeOf(index, name) {
+    return index * FIELDS.length + FIELD[name];
+  }
+
   phase(index) {
     return Atomics.load(this.phases, index);
   }
@@ -190,4 +199,5 @@ class Log {
 
 exports.createLog = () => new Log(new SharedArrayBuffer(NOTES_AT + NOTES));
 exports.Log = Log;
-Object.assign(exports, { FATES, KINDS, OUTCOMES, PHASES, STATE });
+exports.CAPACITY = CAPACITY;
+Object.assign(exports, { FATES, FORGOTTEN, KINDS, OUTCOMES, PHASES, STATE });

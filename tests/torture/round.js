@@ -12,6 +12,7 @@ const { FATES, KINDS, PHASES, STATE } = require('./log.js');
 const { THINGS } = require('./things.js');
 const { USE_VERBS } = require('./use.js');
 const { signalSome } = require('./uses/index.js');
+const { addMissing } = require('./uses/semaphore.js');
 const { BARE_WAKE } = require('./checks/latency.js');
 const { VERBS, Wait } = require('./wait.js');
 
@@ -110,6 +111,7 @@ exports.Round = class Round {
       thread.worker.on('exit', () => {
         thread.deathTime = arena.now();
         thread.deathTick = arena.tick();
+        addMissing(this.actor.things, thread.log);
         if (thread.askedToEnd !== undefined) {
           this.#summary.measure('terminate() to the end of the thread, ms', thread.deathTime - thread.askedToEnd);
         }

@@ -1,7 +1,7 @@
 // One use of something in things.js, as its thread logs it: a wait and the hold that comes of it, a wait that leaves nothing to
 // hold, or a signal.
 
-const { KINDS, OUTCOMES, PHASES, STATE } = require('./log.js');
+const { FORGOTTEN, KINDS, OUTCOMES, PHASES, STATE } = require('./log.js');
 
 const LOCK_VERBS = [
   'lock',
@@ -128,9 +128,19 @@ class Use {
     inside[this.thing] = 0;
   }
 
-  /** Before a mark is taken off; of permits: before they are forgotten. */
+  /** Before a mark is taken off. */
   clearing() {
     this.#actor.log.write(this.#index, { cleared: 1 });
+  }
+
+  /**
+   * Before so many permits are forgotten and added again. Returns `{ fields, at }`, where the thread writes which of these it has
+   * done, without a call.
+   */
+  forgetting(count) {
+    const { log } = this.#actor;
+    log.write(this.#index, { cleared: FORGOTTEN.NOT_YET, woken: count });
+    return { fields: log.fields, at: log.placeOf(this.#index, 'cleared') };
   }
 
   /** Before it is given back. */

@@ -1,5 +1,7 @@
 // Permits: taken, given back in parts or at once, or forgotten and added again.
 
+const { endIfDue } = require('../body.js');
+const { FATES, FORGOTTEN, KINDS } = require('../log.js');
 const { THINGS } = require('../things.js');
 const { Use } = require('../use.js');
 const { drawLimit, drawOptions, hold } = require('./inside.js');
@@ -47,13 +49,33 @@ function giveBack(actor, use, semaphore, permits) {
   if (actor.strikes('add-permit')) semaphore.release();
   if (permits.count > 1 && random.chance(0.5)) permits.release(1);
   if (random.chance(0.1)) {
-    use.clearing();
-    const { count } = permits;
-    permits.forget();
-    return semaphore.release(count);
+    return addAgain(actor, use, semaphore, permits);
   }
   return permits.release();
 }
+
+/** If its thread ends between the two, the main thread adds them: else others would wait for them for ever. */
+function addAgain(actor, use, semaphore, permits) {
+  const { count } = permits;
+  const { fields, at } = use.forgetting(count);
+  const { MISSING, ADDED } = FORGOTTEN;
+  // V8 ends a thread where a function or a loop begins: never between one of these calls and the line below it.
+  permits.forget();
+  fields[at] = MISSING;
+  // Some of those that are to end by an exit do so here, before their time.
+  if (actor.plan.fate === FATES.EXITS && actor.random.chance(0.5)) endIfDue(actor, FATES.EXITS);
+  semaphore.release(count);
+  fields[at] = ADDED;
+}
+
+/** Adds the permits that a thread which has ended had forgotten and not added again. */
+exports.addMissing = ({ faces }, log) => {
+  for (const { kind, index, mutex, cleared, woken } of log.records()) {
+    if (kind !== KINDS.USE || THINGS[mutex].kind !== 'semaphore' || cleared !== FORGOTTEN.MISSING) continue;
+    faces[mutex].release(woken);
+    log.write(index, { cleared: FORGOTTEN.ADDED });
+  }
+};
 
 async function execute(use, call) {
   let isIn = false;

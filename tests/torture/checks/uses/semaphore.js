@@ -1,7 +1,6 @@
 // There are never more permits than there are; none is lost and none comes from nowhere; and grants of a fair one are in the order
 // of the queue: while somebody surely stood there in vain, nobody who came later got any.
 
-const { PHASES } = require('../../log.js');
 const { describe, inVainUntil } = require('./describe.js');
 
 /** A thread awaits a turn of its loop at least once in so many steps. */
@@ -10,10 +9,7 @@ const STEPS_OF_A_TURN = 8;
 exports.check = ({ uses, of, fair, leftOver }, report) => {
   checkPeak(uses, of, report);
   if (fair) checkPlaces(uses, report);
-  // Forgotten, and perhaps not added again.
-  const lost = uses.filter(({ thread, phase, cleared }) => thread.died && cleared && phase === PHASES.LEAVING);
-  const least = of - lost.reduce((sum, { count }) => sum + count, 0);
-  if (leftOver > of || leftOver < least) report('permits', `${leftOver} of ${of} permits are left at the end`);
+  if (leftOver !== of) report('permits', `${leftOver} of ${of} permits are left at the end`);
 };
 
 function checkPeak(uses, of, report) {
