@@ -7,14 +7,14 @@ const { Worker, threadId: mainThreadId } = require('node:worker_threads');
 const { Actor } = require('./actor.js');
 const { createArena } = require('./arena.js');
 const { Random, drawPlan, drawProfile } = require('./choices.js');
-const { notifySome, VERBS: QUEUED_VERBS } = require('./conditions.js');
-const { FATES, KINDS, PHASES, STATE } = require('./log.js');
+const { notifySome } = require('./conditions.js');
+const { describeRound } = require('./stall.js');
+const { FATES, STATE } = require('./log.js');
 const { THINGS } = require('./things.js');
-const { USE_VERBS } = require('./use.js');
 const { signalSome } = require('./uses/index.js');
 const { addMissing } = require('./uses/semaphore.js');
 const { BARE_WAKE } = require('./checks/latency.js');
-const { VERBS, Wait } = require('./wait.js');
+const { Wait } = require('./wait.js');
 
 /** At most so many threads, one after the other, in a round. */
 const MOST_THREADS = 48;
@@ -119,6 +119,9 @@ exports.Round = class Round {
         this.#replace();
       });
     });
+    thread.worker.on('online', () => {
+      thread.isOnline = true;
+    });
     this.threads.push(thread);
   }
 
@@ -213,27 +216,19 @@ exports.Round = class Round {
         const now = arena.now();
         const others = arena.ticks - this.#notifierTicks;
         if (others !== ticks) [ticks, since] = [others, now];
-        const stuck = this.#living.find(({ log: { state } }) => {
+        const stuck = this.#living.filter(({ log: { state } }) => {
           const isEndless = Atomics.load(state, STATE.BLOCKED) === 1;
           return isEndless && now - Atomics.load(state, STATE.BLOCKED_SINCE) > patience;
         });
-        if (now - since < patience && stuck === undefined) return;
-        this.#report('stall', `${stuck ? `thread ${stuck.threadId} is stuck` : 'no progress'}\n${this.#dump()}`);
+        if (now - since < patience && stuck.length === 0) return;
+        const ids = stuck.map(({ threadId }) => threadId).join(', ');
+        const last = `the last progress was ${Math.round(now - since)} ms ago`;
+        const what = stuck.length > 0 ? `stuck: ${ids}; ${last}` : `no progress; ${last}`;
+        this.#report('stall', `${what}\n${describeRound(this, this.actor)}`);
         resolve(false);
       }, 250);
     });
     return { promise, stop: () => clearInterval(timer) };
-  }
-
-  #dump() {
-    const living = this.threads.filter((thread) => thread.worker === undefined || thread.deathTime === undefined);
-    const complaints = this.threads.flatMap(({ log }) => log.complaints).map((text) => `  complaint: ${text}`);
-    return [
-      describeMutexes(this.actor),
-      ...describeThings(this.actor.things.faces),
-      ...living.map(describeThread),
-      ...complaints,
-    ].join('\n');
   }
 };
 
@@ -248,23 +243,6 @@ function lateness() {
 function isStuck({ log: { state } }) {
   const isStanding = Atomics.load(state, STATE.BLOCKED) > 0 || Atomics.load(state, STATE.BUSY) > 0;
   return isStanding && Atomics.load(state, STATE.PENDING) > 0;
-}
-
-/** Describes each mutex by its `inspect()`. */
-function describeMutexes({ mutexes }) {
-  return mutexes.map((mutex, index) => `  mutex ${index}: ${JSON.stringify(mutex.inspect())}`).join('\n');
-}
-
-/** Describes those that somebody waits for or holds. */
-function describeThings(faces) {
-  return faces.flatMap((face, thing) => {
-    const { holders, waiters } = face.inspect();
-    if (holders.length + waiters.length === 0) return [];
-    const seen = `${THINGS[thing].name}: ${JSON.stringify({ holders, waiters })}`;
-    if (face.buffer === undefined) return [`  ${seen}`];
-    const word = Atomics.load(new Int32Array(face.buffer, face.byteOffset, 1), 0) >>> 0;
-    return [`  0x${word.toString(16)} in ${seen}`];
-  });
 }
 
 /** When all threads but the main one have ended: nobody waits, and nobody holds but those who ended. Returns what is left. */
@@ -314,20 +292,4 @@ function sweep(actor, threads, report) {
     const word = Atomics.load(arena.word(index), 0);
     if (word !== 0) report('quiet', `${state()}: the free word is 0x${word.toString(16)}`);
   }
-}
-
-/** Describes whom a thread that does not end waits for, from its log. */
-function describeThread({ slot, threadId, style, log }) {
-  const open = [...log.records()].filter(({ phase }) => [PHASES.BEGUN, PHASES.HELD, PHASES.LEAVING].includes(phase));
-  const pending = open.map(({ index, kind, mutex, verb, timeout, phase }) => {
-    const state = Object.keys(PHASES)[phase].toLowerCase();
-    const what =
-      {
-        [KINDS.QUEUED]: `${QUEUED_VERBS[verb]} condition`,
-        [KINDS.USE]: `${USE_VERBS[verb]} thing`,
-        [KINDS.BUSY]: 'busy',
-      }[kind] ?? `${VERBS[verb]} mutex`;
-    return `#${index} ${what} ${mutex} timeout ${timeout} ${state}`;
-  });
-  return `  slot ${slot}, thread ${threadId}, ${style}: ${pending.join('; ') || 'nothing open'}`;
 }
