@@ -65,6 +65,7 @@ class QueuedWait {
     }
     if (outcome === OUTCOMES.NOTIFIED && strikes('keep-notification')) written = OUTCOMES.ERROR;
     if (outcome === OUTCOMES.TIMED_OUT && strikes('invent-notification')) written = OUTCOMES.NOTIFIED;
+    if (outcome === OUTCOMES.TIMED_OUT && strikes('imagine-ending')) written = OUTCOMES.THREAD_ENDING;
     log.write(this.#index, { endTick: arena.tick(), endTime: arena.now(), outcome: written, about: this.#actor.turn });
     log.advance(this.#index, PHASES.ENDED);
   }
@@ -72,8 +73,8 @@ class QueuedWait {
   /** The verb threw `error`. */
   failed(error) {
     const actor = this.#actor;
-    // Node runs microtasks for a while after an uncaught error.
-    if (error?.code === 'ERR_LOCK_THREAD_ENDING' && actor.isEnding) return this.ended(OUTCOMES.THREAD_ENDING);
+    // Only where that is so: see checks/endings.js.
+    if (error?.code === 'ERR_LOCK_THREAD_ENDING') return this.ended(OUTCOMES.THREAD_ENDING);
     actor.complain('error', `${this} threw ${error?.stack ?? error}`.replaceAll('\n', ' | '));
     return this.ended(OUTCOMES.ERROR);
   }

@@ -27,6 +27,8 @@ exports.SABOTAGES = {
   overcount: { rate: 0.02, found: ['dropped'] },
   // As if it had failed to lock the mutex again, and nobody had got the notification in its place.
   'keep-notification': { rate: 0.5, found: ['dropped'] },
+  // As if its thread were ending.
+  'imagine-ending': { rate: 0.05, found: ['error'] },
   'invent-notification': { rate: 0.05, found: ['invented'] },
   'skip-waiters': { rate: 0.2, found: ['skipped'] },
   'swap-queue': { rate: 0.1, found: ['order'] },

@@ -177,8 +177,8 @@ class Use {
     if (this.reason !== undefined && error === this.reason()) return this.ended(OUTCOMES.ABORTED);
     if (error?.code === 'ERR_LOCK_TIMEOUT') return this.ended(OUTCOMES.TIMED_OUT);
     if (error?.code === 'ERR_LOCK_BROKEN') return this.ended(OUTCOMES.BROKEN);
-    // Node runs microtasks for a while after an uncaught error.
-    if (error?.code === 'ERR_LOCK_THREAD_ENDING' && actor.isEnding) return this.ended(OUTCOMES.THREAD_ENDING);
+    // Only where that is so: see checks/endings.js.
+    if (error?.code === 'ERR_LOCK_THREAD_ENDING') return this.ended(OUTCOMES.THREAD_ENDING);
     actor.complain('error', `${this} threw ${error?.stack ?? error}`.replaceAll('\n', ' | '));
     return this.ended(OUTCOMES.ERROR);
   }

@@ -159,8 +159,8 @@ class Wait {
       this.deadlocked(error.cycle);
       return;
     }
-    // Node runs microtasks for a while after an uncaught error; no thread that goes on may get this.
-    if (error?.code === 'ERR_LOCK_THREAD_ENDING' && actor.isEnding) return this.ended(OUTCOMES.THREAD_ENDING);
+    // Only where that is so: see checks/endings.js.
+    if (error?.code === 'ERR_LOCK_THREAD_ENDING') return this.ended(OUTCOMES.THREAD_ENDING);
     actor.complain('error', `${this} threw ${error?.stack ?? error}`.replaceAll('\n', ' | '));
     this.ended(OUTCOMES.ERROR);
   }

@@ -2,6 +2,7 @@
 
 const { checkAbandonment } = require('./abandonment.js');
 const { checkDeadlocks } = require('./deadlocks.js');
+const { checkEndings } = require('./endings.js');
 const { checkEnds, checkExclusion } = require('./holds.js');
 const { checkNotifications } = require('./notifications.js');
 const { checkOrder } = require('./order.js');
@@ -21,6 +22,7 @@ exports.check = (history, report, summary, slack) => {
   }
   const measure = (name, value) => summary.measure(name, value);
   const count = (name) => summary.count('deadlock', name);
+  checkEndings(history, report);
   checkExclusion(history, report);
   checkEnds(history, report, measure);
   checkOrder(history, report, measure, slack);
