@@ -146,7 +146,7 @@ exports.Round = class Round {
 
   async #terminateSome(end) {
     const { arena, profile } = this;
-    while (arena.now() < end && !this.#allFull()) {
+    while (arena.now() < end && !this.#isFull()) {
       const pause = this.#random.between(0, 2 * profile.killEveryMs);
       await sleep(Math.max(0, Math.min(pause, end - arena.now(), 300)));
       if (pause > 300 && this.#random.chance(0.5)) continue;
@@ -170,7 +170,7 @@ exports.Round = class Round {
       if (arena.isStopping) this.#notifyEach(Infinity);
       else notifySome(actor);
       const signals = profile.uses > 0 ? signalSome(actor, arena.isStopping) : 0;
-      this.#notifierTicks += 2 * (signals + (arena.isStopping ? arena.conditions : 1));
+      this.#notifierTicks += signals + 2 * (arena.isStopping ? arena.conditions : 1);
       await sleep(arena.isStopping ? 20 : profile.notifying.everyMs);
     }
   }
@@ -179,9 +179,10 @@ exports.Round = class Round {
     for (const condition of this.actor.conditions.keys()) notifySome(this.actor, condition, count);
   }
 
-  #allFull() {
+  /** The rest of the main thread's log is for waking the others until they have come to rest: the round is over before that. */
+  #isFull() {
     const living = this.#living;
-    return living.length > 0 && living.every(({ log }) => log.isFull);
+    return this.actor.log.isFull || (living.length > 0 && living.every(({ log }) => log.isFull));
   }
 
   /** Until the thread does that, for 20 ms at most. */
@@ -215,7 +216,7 @@ exports.Round = class Round {
         this.#summary.measure(BARE_WAKE, lateness());
         const now = arena.now();
         const others = arena.ticks - this.#notifierTicks;
-        if (others !== ticks) [ticks, since] = [others, now];
+        if (others > ticks) [ticks, since] = [others, now];
         const stuck = this.#living.filter(({ log: { state } }) => {
           const isEndless = Atomics.load(state, STATE.BLOCKED) === 1;
           return isEndless && now - Atomics.load(state, STATE.BLOCKED_SINCE) > patience;

@@ -26,20 +26,27 @@ exports.performUse = (actor) => {
   return KINDS[kind].perform(actor, random.pick(ofKind(kind)));
 };
 
-/** Some signal, or all once the round is over. Returns how many. */
+/** Signals some, or all at which somebody waits once the round is over. Returns how many ticks that takes. */
 exports.signalSome = (actor, isOver) => {
   const { faces } = actor.things;
-  const due = THINGS.flatMap(({ kind }, thing) => {
-    if (kind === 'auto' || kind === 'manual') return isOver || actor.random.chance(0.2) ? [thing] : [];
-    if (kind === 'exchanger') return isOver && faces[thing].inspect().waiters.length > 0 ? [thing] : [];
-    return kind === 'barrier' && (isOver || actor.random.chance(faces[thing].broken ? 0.3 : 0.1)) ? [thing] : [];
+  const chances = {
+    auto: () => 0.2,
+    manual: () => 0.2,
+    barrier: (thing) => (faces[thing].broken ? 0.3 : 0.1),
+    exchanger: () => 0,
+  };
+  const due = [...THINGS.keys()].filter((thing) => {
+    const chance = chances[THINGS[thing].kind];
+    if (chance === undefined) return false;
+    return isOver ? faces[thing].inspect().waiters.length > 0 : actor.random.chance(chance(thing));
   });
   for (const thing of due) {
     if (THINGS[thing].kind === 'barrier') reset(actor, thing);
     else if (THINGS[thing].kind === 'exchanger') meet(actor, thing);
     else signal(actor, thing, 'set');
   }
-  return due.length;
+  // A promise is also noted when it is queued.
+  return due.reduce((sum, thing) => sum + (THINGS[thing].kind === 'exchanger' ? 3 : 2), 0);
 };
 
 /** Holds whatever can be had at once, for ever: this thread is about to end. */
