@@ -310,3 +310,52 @@ test(
     assert.ok(roundTripMs < 250, `${roundTripMs} ms`);
   }),
 );
+
+for (const [place, isShared, isBehind] of [
+  ['in front, to be alone', false, false],
+  ['behind another, to be alone', false, true],
+  ['in front, sharing', true, false],
+  ['behind another, sharing', true, true],
+]) {
+  test(
+    `who is withdrawn while its key is being made leaves neither that nor a mark, and who asks next comes after it: ${place}`,
+    watched(async (t, threads) => {
+      const it = create(t);
+      await it.keeper.check();
+      const theirs = isBehind ? [it.server.put('a name', 'x', '9-1')] : [];
+      const answer = keepBack(it);
+      const ticket = ask(it, ticketOf({ isShared }));
+      await threads.until('its key is there', answer.isAnswered);
+      ticket.isCancelled = true;
+      it.keeper.cancel(ticket);
+      const next = it.keeper.lock(ticketOf({ isTry: true }));
+      await turns();
+      const asked = transactions(it).length;
+      const release = keepBack(it);
+      answer.goOn();
+      await threads.until('its key is taken back', release.isAnswered);
+      await turns(6);
+      assert.deepEqual([it.keysOf('a name'), transactions(it).length], [theirs, asked + 1], 'the next waits');
+      release.goOn();
+      const grant = await next;
+      assert.deepEqual([it.grant, grant?.abandoned], [null, isBehind ? undefined : false]);
+      assert.deepEqual([it.keeper.counts.grants, it.keeper.connection.current.places.size], isBehind ? [0, 0] : [1, 1]);
+    }),
+  );
+}
+
+test(
+  'who is withdrawn before there is a session asks for nothing',
+  watched(async (t) => {
+    const it = create(t);
+    const granted = deferred();
+    it.server.before = (path) => (path === 'lease/grant' ? granted.promise : undefined);
+    const ticket = ask(it);
+    await turns();
+    ticket.isCancelled = true;
+    it.keeper.cancel(ticket);
+    granted.resolve({ ID: '1', TTL: '600' });
+    while (it.grant === undefined) await turns();
+    assert.deepEqual([it.grant, transactions(it)], [null, []]);
+  }),
+);
