@@ -2,6 +2,7 @@
 
 const assert = require('node:assert/strict');
 const dns = require('node:dns');
+const http = require('node:http');
 const { test } = require('node:test');
 const { Gateway } = require('../../lib/stores/etcd/gateway.js');
 const { serveHttp } = require('../helpers/http.js');
@@ -34,6 +35,7 @@ const failuresOf = ({ failure }) => ({
   DENIED: [403, failure(7, 'etcdserver: permission denied')],
   LATE: [503, failure(14, 'etcdserver: request timed out')],
   NO_LEADER: [503, failure(14, 'etcdserver: no leader')],
+  BUSY: [429, failure(8, 'etcdserver: too many requests')],
   FULL: [400, failure(8, 'etcdserver: mvcc: database space exceeded')],
 });
 
@@ -101,7 +103,7 @@ for (const [version, what, [calls, tokens, expected, error]] of inForms(asked)) 
 }
 
 /** By what the first of two members answers: whether the call is done by the other, whether the next one goes there, and the error. */
-const passed = ({ NO_LEADER, LATE, DENIED, FULL }) => ({
+const passed = ({ NO_LEADER, LATE, DENIED, BUSY, FULL }) => ({
   'that it has no leader': [NO_LEADER, true, true],
   'that it was too late': [LATE, false, true, { isFinal: false, message: /request timed out/ }],
   'what a proxy says': [[502, '<html>'], false, true, { isFinal: false, message: /no etcd.*502/ }],
@@ -121,6 +123,7 @@ const passed = ({ NO_LEADER, LATE, DENIED, FULL }) => ({
   'what is no object': [[200, 'null'], false, false, { isFinal: true, message: /no etcd.*200/ }],
   'that the user may not': [DENIED, false, false, { isFinal: true, message: /permission denied/ }],
   'with half an answer': [HALF, false, false, { code: 'ECONNRESET' }],
+  'that it has too many requests': [BUSY, false, false, { isFinal: false, message: /too many requests/ }],
   'that its disk is full': [FULL, false, false, { isFinal: true, message: /NOSPACE/ }],
 });
 
@@ -380,5 +383,137 @@ test(
       await assert.rejects(gateway.call(path, {}, LIMIT), { code: 'ERR_LOCK_STORE', message: /was closed/ });
     }
     assert.deepEqual(member.calls, []);
+  }),
+);
+
+test(
+  'each of three members is asked once, and the two that do not serve are passed over',
+  watched(async (t) => {
+    const { NO_LEADER } = failuresOf(FORMS[3.6]);
+    const members = [];
+    for (const answer of [NO_LEADER, NO_LEADER, DONE]) members.push(await startMember(t, { 'kv/txn': [answer] }));
+    const gateway = open(t, members);
+    for (const counts of [
+      [1, 1, 1],
+      [1, 1, 2],
+    ]) {
+      assert.deepEqual(await gateway.call('kv/txn', {}, LIMIT), DONE[1]);
+      assert.deepEqual(
+        members.map(({ calls }) => calls.length),
+        counts,
+      );
+    }
+  }),
+);
+
+test(
+  'a member that fails several calls at once is passed over once',
+  watched(async (t, threads) => {
+    const broken = await startSlow(t);
+    const member = await startMember(t, { 'kv/txn': [DONE] });
+    const gateway = open(t, [broken, member]);
+    const calls = [1, 2].map(() => gateway.call('kv/txn', {}, LIMIT));
+    await threads.until('both are asked', () => broken.open.length === 2);
+    const [status, answer] = failuresOf(FORMS[3.6]).NO_LEADER;
+    for (const { response } of broken.open) response.writeHead(status).end(JSON.stringify(answer));
+    assert.deepEqual(await Promise.all(calls), [DONE[1], DONE[1]]);
+    assert.deepEqual(await gateway.call('kv/txn', {}, LIMIT), DONE[1]);
+    assert.deepEqual([broken.open.length, member.calls.length], [2, 3]);
+  }),
+);
+
+for (const [version, { inStream }] of Object.entries(FORMS)) {
+  test(
+    `etcd ${version}: a lease that is renewed with a token that is over, which is said with status 200, is renewed with another`,
+    watched(async (t) => {
+      const member = await startMember(t, {
+        'auth/authenticate': [TOKEN],
+        'lease/keepalive': [
+          [200, { error: inStream(16, 'etcdserver: invalid auth token') }],
+          [200, { result: { TTL: '5' } }],
+        ],
+      });
+      assert.deepEqual(await open(t, [member], USER).call('lease/keepalive', {}, LIMIT), { TTL: '5' });
+      const renewal = ['lease/keepalive', 'a token'];
+      assert.deepEqual(member.calls, [AUTH, renewal, AUTH, renewal]);
+    }),
+  );
+}
+
+test(
+  'the name and the password of a user come whole, whatever letters they have',
+  watched(async (t) => {
+    const bodies = [];
+    const url = await serveHttp(t, async (request, response) => {
+      bodies.push(JSON.parse(Buffer.concat(await request.toArray()).toString()));
+      response.end(JSON.stringify({ token: 'a token' }));
+    });
+    await open(t, [{ url }], { username: 'Ünal', password: 'пароль' }).call('kv/txn', { key: 'é' }, LIMIT);
+    assert.deepEqual(bodies, [{ name: 'Ünal', password: 'пароль' }, { key: 'é' }]);
+  }),
+);
+
+test(
+  'of a stream that is canceled the member is asked again, and if its token is over, with another one',
+  watched(async (t) => {
+    const canceled = (reason) => [200, `${JSON.stringify({ result: { canceled: true, cancel_reason: reason } })}\n`];
+    const stale = 'rpc error: code = Unauthenticated desc = etcdserver: invalid auth token';
+    const member = await startMember(t, {
+      'auth/authenticate': [TOKEN],
+      'kv/txn': [DONE],
+      watch: [canceled('compacted'), canceled(stale)],
+    });
+    const other = await startMember(t, { 'auth/authenticate': [TOKEN], 'kv/txn': [DONE] });
+    const gateway = open(t, [member, other], USER);
+    const watch = () => new Promise((resolve) => gateway.stream('watch', {}, () => {}, resolve));
+    await gateway.call('kv/txn', {}, LIMIT);
+    assert.equal(await watch(), 'compacted');
+    await gateway.call('kv/txn', {}, LIMIT);
+    assert.equal(await watch(), stale);
+    await gateway.call('kv/txn', {}, LIMIT);
+    const stream = ['watch', 'a token'];
+    assert.deepEqual([member.calls, other.calls], [[AUTH, CALL, stream, CALL, stream, AUTH, CALL], []]);
+  }),
+);
+
+test(
+  'where one idle connection is none any more the others are not tried, and a gateway that is closed ends all',
+  watched(async (t, threads) => {
+    const [sockets, toAnswer] = [new Set(), []];
+    let [connections, breaks] = [0, false];
+    const server = http.createServer((request, response) => {
+      request.resume();
+      if (breaks) request.socket.destroy();
+      else toAnswer.push(response);
+    });
+    // It ends none by itself.
+    server.keepAliveTimeout = 0;
+    server.on('connection', (socket) => {
+      connections += 1;
+      sockets.add(socket.on('close', () => sockets.delete(socket)));
+    });
+    await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+    t.after(() => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    });
+    const gateway = open(t, [{ url: `http://127.0.0.1:${server.address().port}` }]);
+    const callOften = async (count) => {
+      const calls = Array.from({ length: count }, () => gateway.call('kv/txn', {}, LIMIT));
+      await threads.until('all are asked', () => toAnswer.length === count);
+      for (const response of toAnswer.splice(0)) response.end('{}');
+      await Promise.all(calls);
+    };
+    await callOften(3);
+    await callOften(3);
+    assert.equal(connections, 3);
+    breaks = true;
+    await assert.rejects(gateway.call('kv/txn', {}, LIMIT), { code: 'ECONNRESET' });
+    breaks = false;
+    await callOften(1);
+    assert.equal(connections, 4);
+    await threads.until('the others have gone', () => sockets.size === 1);
+    gateway.close();
+    await threads.until('the last has gone', () => sockets.size === 0);
   }),
 );
