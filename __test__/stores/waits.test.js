@@ -92,8 +92,8 @@ function create(t, limit = 1, isOpen = true) {
     return session;
   };
   const connect = async () => it.home;
-  const releases = new Releases();
-  it.waits = new Waits({ limit, open, home: () => it.home, connect, releases, heartbeat: 60_000 });
+  it.releases = new Releases();
+  it.waits = new Waits({ limit, open, home: () => it.home, connect, releases: it.releases, heartbeat: 60_000 });
   t.after(() => it.waits.close());
   return it;
 }
@@ -434,5 +434,151 @@ test(
       assert.equal(next.session.isOver, isOver);
     }
     await next.over;
+  }),
+);
+
+/** A clock that the test has: `it.takeTurns()` is a round of turns, `it.now` the time; `it.timers` has, by its time, what is to come. */
+function ownClock(t) {
+  const it = { now: clock.now(), timers: new Map() };
+  t.mock.method(clock, 'now', () => it.now);
+  t.mock.method(clock, 'setTimeout', (act, ms) => {
+    it.timers.set(ms, act);
+    return { unref: () => ms };
+  });
+  t.mock.method(clock, 'clearTimeout', (ms) => it.timers.delete(ms));
+  t.mock.method(clock, 'setInterval', (act, ms) => {
+    if (ms === 200) it.takeTurns = act;
+    return { unref: () => ms };
+  });
+  return it;
+}
+
+test(
+  'a session in which one waits makes room after a second, not before, and goes to those that queue in the order of their coming',
+  watched(async (t) => {
+    const own = ownClock(t);
+    const { waits, session, interrupted } = await createBlocked(t);
+    for (const key of ['second', 'third']) waits.wait(ticketOf(), key);
+    own.now += 999;
+    own.takeTurns();
+    assert.deepEqual(interrupted, []);
+    own.now += 1;
+    own.takeTurns();
+    assert.deepEqual(interrupted, [session]);
+    for (const key of ['second', 'third', KEY]) {
+      session.log.length = 0;
+      session.answer(INTERRUPTED);
+      await turns();
+      assert.equal(session.log.at(-1), `lock ${key}`);
+      interrupted.length = 0;
+      // Each has a second of its own.
+      own.now += 999;
+      own.takeTurns();
+      assert.deepEqual(interrupted, []);
+      own.now += 1;
+      own.takeTurns();
+      assert.deepEqual(interrupted, [session]);
+    }
+  }),
+);
+
+test(
+  'those that queue are tried 32 at a time, in rounds, each once at a time; one that is free is had by that',
+  watched(async (t) => {
+    const own = ownClock(t);
+    const { it, waits } = await createBlocked(t);
+    const modes = [];
+    let tried = [];
+    const first = deferred();
+    it.home.take = async (key, isShared) => {
+      tried.push(Number(key));
+      modes.push(isShared);
+      if (key === '0') return first.promise;
+      return key === '40';
+    };
+    const over = Array.from({ length: 65 }, (_, index) =>
+      waits.wait({ ...ticketOf(), isShared: index % 2 === 1 }, String(index)),
+    );
+    const round = async () => {
+      tried = [];
+      own.takeTurns();
+      await turns();
+      return tried;
+    };
+    const range = (from, to) => Array.from({ length: to - from }, (_, index) => from + index);
+    assert.deepEqual(await round(), range(0, 32));
+    assert.deepEqual(modes.slice(0, 4), [false, true, false, true]);
+    assert.deepEqual(await round(), range(32, 64));
+    assert.equal(await over[40], it.home);
+    // As many as two rounds have are left: the front is next.
+    assert.deepEqual(await round(), range(1, 32));
+    first.resolve(false);
+    await turns();
+    assert.deepEqual(
+      await round(),
+      range(32, 65).filter((index) => index !== 40),
+    );
+    assert.deepEqual(await round(), range(0, 32));
+  }),
+);
+
+test(
+  'what a try gets that nobody wants any more is given back, and who asks for it comes after that',
+  watched(async (t) => {
+    const own = ownClock(t);
+    const { it, waits, releases } = await createBlocked(t);
+    const [taken, unlocked] = [deferred(), deferred()];
+    const log = [];
+    Object.assign(it.home, {
+      take: () => taken.promise,
+      letGo: (key) => log.push(`let go ${key}`),
+      unlock(key, isShared) {
+        log.push(`unlock ${key} ${isShared}`);
+        return unlocked.promise;
+      },
+    });
+    const ticket = { isShared: true, isCancelled: false };
+    const over = waits.wait(ticket, 'other');
+    own.takeTurns();
+    waits.cancel(ticket);
+    assert.equal(await over, null);
+    let isOver = false;
+    releases.over('other').then(() => {
+      isOver = true;
+    });
+    taken.resolve(true);
+    await turns();
+    assert.deepEqual([log, isOver], [['let go other', 'unlock other true'], false]);
+    unlocked.resolve(true);
+    await turns();
+    assert.equal(isOver, true);
+  }),
+);
+
+test(
+  'a session that nothing uses for ten seconds is closed, and one that is in use then is not',
+  watched(async (t) => {
+    const own = ownClock(t);
+    const { waits, session, over } = await createBlocked(t);
+    const idle = () => own.timers.get(10_000);
+    idle()();
+    assert.equal(session.isOver, false, 'one waits in it');
+    session.answer();
+    await over;
+    idle()();
+    assert.equal(session.isOver, false, 'it holds');
+    own.timers.clear();
+    session.held.clear();
+    waits.freed(session);
+    idle()();
+    assert.equal(session.log.at(-1), 'closed');
+    assert.equal(waits.size, 0);
+    const other = await createBlocked(t);
+    own.timers.clear();
+    other.cancel();
+    other.session.answer(INTERRUPTED);
+    await other.over;
+    idle()();
+    assert.equal(other.session.log.at(-1), 'closed', 'one whose wait was withdrawn');
   }),
 );
