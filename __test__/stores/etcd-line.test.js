@@ -5,6 +5,8 @@ const { test } = require('node:test');
 const { create, told, transactions } = require('../helpers/etcd.js');
 const clock = require('../../lib/load/clock.js');
 const { binding } = require('../../lib/engine/thread.js');
+const { storeError } = require('../../lib/stores/errors.js');
+const { toText } = require('../../lib/stores/etcd/gateway.js');
 const { TAKEN } = require('../../lib/stores/verbs.js');
 const { ticketOf } = require('../helpers/keepers.js');
 const { deferred, turns } = require('../helpers/names.js');
@@ -25,9 +27,15 @@ function keepBack({ server }) {
 /** Asks for the name; `it.grant` is what comes of it. */
 function ask(it, ticket = ticketOf()) {
   it.grant = undefined;
-  it.keeper.lock(ticket).then((grant) => {
-    it.grant = grant;
-  });
+  it.keeper.lock(ticket).then(
+    (grant) => {
+      it.grant = grant;
+    },
+    (error) => {
+      it.error = error;
+      it.grant = null;
+    },
+  );
   return ticket;
 }
 
@@ -182,6 +190,10 @@ const MEANWHILE = {
   'loses its key begins anew': (it) => {
     it.server.delete(it.keysOf('a name')[0]);
     return { grant: 1, keys: 1 };
+  },
+  'sees its store closed is granted nothing': (it) => {
+    it.keeper.close();
+    return { grant: null, keys: 0 };
   },
 };
 
@@ -357,5 +369,144 @@ test(
     granted.resolve({ ID: '1', TTL: '600' });
     while (it.grant === undefined) await turns();
     assert.deepEqual([it.grant, transactions(it)], [null, []]);
+  }),
+);
+
+test(
+  'who is withdrawn while the answer that grants is on its way leaves neither its key nor a mark',
+  watched(async (t, threads) => {
+    const it = create(t);
+    await it.keeper.check();
+    const theirs = it.server.put('a name', 'x', '9-1');
+    const ticket = ask(it);
+    await turns();
+    const answer = keepBack(it);
+    it.server.delete(theirs);
+    await threads.until('it looks', answer.isAnswered);
+    assert.equal(it.server.isMarked('a name'), true);
+    ticket.isCancelled = true;
+    it.keeper.cancel(ticket);
+    await turns();
+    answer.goOn();
+    await threads.until('it is over', () => it.grant !== undefined);
+    assert.deepEqual([it.grant, it.keysOf('a name'), it.server.isMarked('a name')], [null, [], false]);
+  }),
+);
+
+test(
+  'who waited to share sees a mark, and leaves it',
+  watched(async (t, threads) => {
+    for (const wasMarked of [false, true]) {
+      const it = create(t);
+      await it.keeper.check();
+      const theirs = it.server.put('a name', 'x', '9-1');
+      const ticket = ask(it, ticketOf({ isShared: true }));
+      await turns();
+      if (wasMarked) it.server.mark('a name');
+      it.server.delete(theirs);
+      await threads.until('it is granted', () => it.grant !== undefined);
+      assert.equal(it.grant.abandoned, wasMarked);
+      it.keeper.release(ticket, false);
+      await it.keeper.flush();
+      assert.equal(it.server.isMarked('a name'), wasMarked);
+      t.mock.restoreAll();
+    }
+  }),
+);
+
+for (const isFinal of [true, false]) {
+  test(
+    `who cannot look who is before it ${isFinal ? 'is told so, if that stays' : 'looks again soon, if that may pass'}`,
+    watched(async (t, threads) => {
+      const it = create(t);
+      await it.keeper.check();
+      const theirs = it.server.put('a name', 'x', '9-1');
+      ask(it);
+      await turns();
+      let fails = 2;
+      it.server.before = (path) => {
+        if (path !== 'kv/txn' || fails-- < 1) return;
+        throw storeError('permission denied', { isFinal });
+      };
+      it.server.delete(theirs);
+      await threads.until('it is over', () => it.grant !== undefined);
+      await it.keeper.flush();
+      if (isFinal) assert.deepEqual([it.error.message, it.keeper.counts.grants], ['permission denied', 0]);
+      else assert.deepEqual([it.grant.lease, it.keysOf('a name').length], [1, 1]);
+    }),
+  );
+}
+
+test(
+  'a key whose question was given up, and which arrives when it was deleted already, is deleted again',
+  watched(async (t, threads) => {
+    const it = create(t);
+    await it.keeper.check();
+    let key;
+    it.server.before = (path, { success }) => {
+      const put = success?.[0].request_put;
+      if (path !== 'kv/txn' || put === undefined) return;
+      ({ key } = put);
+      throw storeError('late');
+    };
+    await assert.rejects(it.keeper.lock(ticketOf({ isTry: true })), { message: 'late' });
+    const deletions = () => transactions(it).filter(([, { success }]) => success[0].request_delete_range?.key === key);
+    // That of the request, and a first one of the session.
+    await threads.until('it was deleted twice', () => deletions().length === 2);
+    await turns();
+    it.server.keys.set(toText(key), { value: '', made: it.server.revision });
+    await threads.until('it has gone', () => it.keysOf('a name').length === 0);
+  }),
+);
+
+test(
+  'the stream of a session that was lost says nothing of the one that follows',
+  watched(async (t) => {
+    const it = create(t);
+    await it.keeper.check();
+    const { endStream } = it.server;
+    it.keeper.connection.current.end(TAKEN);
+    await it.keeper.check();
+    endStream('it ended at last');
+    await turns();
+    assert.deepEqual(told, ['connected', 'unreachable', 'reconnected']);
+  }),
+);
+
+test(
+  'an answer that comes when the time of the session is over makes the store no more reached',
+  watched(async (t) => {
+    const it = create(t);
+    await it.keeper.check();
+    const failing = () => Object.assign(storeError('late'), { grpc: 4 });
+    it.server.before = () => Promise.reject(failing());
+    await assert.rejects(it.keeper.query({ names: ['a'] }));
+    assert.deepEqual(told, ['connected', 'unreachable']);
+    const { leaseTime } = binding;
+    let ahead = 599_500;
+    t.mock.method(binding, 'leaseTime', () => leaseTime() + ahead);
+    it.server.before = () => {};
+    await it.keeper.query({ names: ['a'] });
+    assert.deepEqual(told, ['connected', 'unreachable']);
+    ahead = 0;
+    await it.keeper.query({ names: ['a'] });
+    assert.deepEqual(told, ['connected', 'unreachable', 'reconnected']);
+  }),
+);
+
+test(
+  'a store that is closed while its lease is granted gives that back',
+  watched(async (t, threads) => {
+    const it = create(t);
+    const granted = deferred();
+    it.server.before = (path) => (path === 'lease/grant' ? granted.promise : undefined);
+    const check = assert.rejects(it.keeper.check(), { message: 'This store was closed.' });
+    await turns();
+    await it.keeper.close();
+    granted.resolve({ ID: '7', TTL: '600' });
+    await check;
+    const revoked = () => it.server.calls.filter(([path]) => path === 'lease/revoke').map(([, { ID }]) => ID);
+    await threads.until('it is revoked', () => revoked().length > 0);
+    assert.deepEqual(revoked(), ['7']);
   }),
 );
