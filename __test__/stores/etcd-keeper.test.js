@@ -158,7 +158,8 @@ test(
   'renewals extend what is held, say of what has ended meanwhile that it is lost, and look for those that wait',
   watched(async (t, threads) => {
     const it = create(t);
-    for (const name of ['kept', 'ended']) await it.keeper.lock(ticketOf({ name }));
+    const [kept, ended] = ['kept', 'ended'].map((name) => ticketOf({ name }));
+    for (const ticket of [kept, ended]) await it.keeper.lock(ticket);
     const theirs = it.server.put('waits', 'x', '9-1');
     const waits = it.keeper.lock(ticketOf({ name: 'waits' }));
     await threads.until('it is in line', () => it.keysOf('waits').length === 2);
@@ -174,6 +175,10 @@ test(
     assert.equal(it.leases.get(1), current.until);
     assert.equal((await waits).abandoned, false);
     assert.deepEqual([it.ended, it.keeper.counts.losses, it.keeper.counts.renewals], [[[3, 2, UNREACHABLE]], 1, 1]);
+    it.keeper.release(kept, false);
+    await it.keeper.flush();
+    // One that was looked for as if it waited would have found its own mark.
+    assert.deepEqual([it.server.isMarked('kept'), it.server.isMarked('ended')], [false, true]);
   }),
 );
 

@@ -91,9 +91,16 @@ function create(t, limit = 1, isOpen = true) {
     it.sessions.push(session);
     return session;
   };
-  const connect = async () => it.home;
+  it.connect = async () => it.home;
   it.releases = new Releases();
-  it.waits = new Waits({ limit, open, home: () => it.home, connect, releases: it.releases, heartbeat: 60_000 });
+  it.waits = new Waits({
+    limit,
+    open,
+    home: () => it.home,
+    connect: () => it.connect(),
+    releases: it.releases,
+    heartbeat: 60_000,
+  });
   t.after(() => it.waits.close());
   return it;
 }
@@ -437,19 +444,31 @@ test(
   }),
 );
 
-/** A clock that the test has: `it.takeTurns()` is a round of turns, `it.now` the time; `it.timers` has, by its time, what is to come. */
+/**
+ * A clock that the test has: `it.takeTurns()` is a round of turns, `it.look()` looks after those that block, `it.now` is the time, and
+ * `it.after(ms)` has what is to be done after that.
+ */
 function ownClock(t) {
-  const it = { now: clock.now(), timers: new Map() };
+  const it = { now: clock.now(), rounds: 0, cleared: [] };
+  const timers = new Set();
   t.mock.method(clock, 'now', () => it.now);
   t.mock.method(clock, 'setTimeout', (act, ms) => {
-    it.timers.set(ms, act);
-    return { unref: () => ms };
+    const timer = { act, ms, unref: () => timer };
+    timers.add(timer);
+    return timer;
   });
-  t.mock.method(clock, 'clearTimeout', (ms) => it.timers.delete(ms));
+  t.mock.method(clock, 'clearTimeout', (timer) => timers.delete(timer));
   t.mock.method(clock, 'setInterval', (act, ms) => {
-    if (ms === 200) it.takeTurns = act;
+    if (ms === 200) {
+      it.takeTurns = act;
+      it.rounds += 1;
+    } else {
+      it.look = act;
+    }
     return { unref: () => ms };
   });
+  t.mock.method(clock, 'clearInterval', (ms) => it.cleared.push(ms));
+  it.after = (ms) => [...timers].filter((timer) => timer.ms === ms).map(({ act }) => act);
   return it;
 }
 
@@ -560,25 +579,146 @@ test(
   watched(async (t) => {
     const own = ownClock(t);
     const { waits, session, over } = await createBlocked(t);
-    const idle = () => own.timers.get(10_000);
-    idle()();
+    const idle = () => {
+      const acts = own.after(10_000);
+      assert.ok(acts.length < 2, 'it counts from the last use');
+      acts[0]();
+    };
+    idle();
     assert.equal(session.isOver, false, 'one waits in it');
     session.answer();
     await over;
-    idle()();
+    idle();
     assert.equal(session.isOver, false, 'it holds');
-    own.timers.clear();
     session.held.clear();
     waits.freed(session);
-    idle()();
+    idle();
     assert.equal(session.log.at(-1), 'closed');
     assert.equal(waits.size, 0);
+    const next = waits.wait(ticketOf(), KEY);
+    await turns();
+    assert.equal(own.after(10_000).length, 2, 'another session has its own time');
+    waits.close();
+    assert.equal(await next, null);
+  }),
+);
+
+test(
+  'one that made room and is withdrawn in the queue is over, and the one that waits in its session waits on',
+  watched(async (t) => {
+    const own = ownClock(t);
+    const { waits, session, interrupted, over, cancel } = await createBlocked(t);
+    const second = waits.wait({ ...ticketOf(), isShared: true }, 'second');
+    const modes = [];
+    const { lock } = session;
+    session.lock = (key, isShared) => {
+      modes.push([key, isShared]);
+      return lock.call(session, key);
+    };
+    own.now += 1000;
+    own.takeTurns();
+    session.answer(INTERRUPTED);
+    await turns();
+    assert.deepEqual([modes, interrupted.length], [[['second', true]], 1]);
+    cancel();
+    assert.equal(await over, null);
+    assert.equal(interrupted.length, 1);
+    session.answer();
+    assert.equal(await second, session);
+  }),
+);
+
+test(
+  'a session that ends right behind the answer that grants grants nothing, and one that has ended says why',
+  watched(async (t) => {
+    const one = await createBlocked(t);
+    one.session.answer();
+    one.session.end(REFUSED);
+    assert.match((await one.over).message, /It has ended/);
     const other = await createBlocked(t);
-    own.timers.clear();
-    other.cancel();
-    other.session.answer(INTERRUPTED);
-    await other.over;
-    idle()();
-    assert.equal(other.session.log.at(-1), 'closed', 'one whose wait was withdrawn');
+    other.session.isOver = true;
+    other.session.answer(REFUSED);
+    assert.equal(await other.over, REFUSED);
+    assert.deepEqual([one.session.held.size, other.session.held.size], [0, 0]);
+  }),
+);
+
+test(
+  'of a session that has ended nothing is interrupted any more, and a store that is closed opens none',
+  watched(async (t) => {
+    const own = ownClock(t);
+    const { waits, session, interrupted, over, cancel } = await createBlocked(t);
+    cancel();
+    assert.equal(interrupted.length, 1);
+    const [again] = own.after(200);
+    session.end(REFUSED);
+    assert.equal(await over, null);
+    again();
+    assert.equal(interrupted.length, 1);
+    const closed = create(t);
+    closed.waits.close();
+    closed.waits.wait(ticketOf(), KEY);
+    assert.deepEqual([closed.opening.length, waits.size], [0, 0]);
+  }),
+);
+
+test(
+  'turns end with the queue, and begin again with the next that queues',
+  watched(async (t) => {
+    const own = ownClock(t);
+    const { waits, session, over } = await createBlocked(t);
+    own.cleared.length = 0;
+    own.takeTurns();
+    assert.deepEqual(own.cleared, [200]);
+    const { rounds } = own;
+    waits.wait(ticketOf(), 'second');
+    assert.equal(own.rounds, rounds + 1);
+    own.now += 1000;
+    own.takeTurns();
+    session.answer(INTERRUPTED);
+    await turns();
+    assert.equal(session.log.at(-1), 'lock second');
+    waits.close();
+    assert.equal(await over, null);
+    assert.deepEqual(own.cleared.slice(-2), [200, 60_000]);
+  }),
+);
+
+test(
+  'what the server does not know of a wait says nothing of the next one in that session, nor of a lock that was granted meanwhile',
+  watched(async (t) => {
+    const own = ownClock(t);
+    const { it, session, over } = await createBlocked(t);
+    // There need not be a home: one is connected for that.
+    const { home } = it;
+    it.connect = async () => home;
+    it.home = null;
+    const answers = [];
+    home.blockedAmong = () => {
+      answers.push(deferred());
+      return answers.at(-1).promise;
+    };
+    const look = async () => {
+      own.now += 60_000;
+      own.look();
+      await turns();
+    };
+    const say = async () => {
+      answers.pop().resolve([]);
+      await turns();
+    };
+    await look();
+    await say();
+    // It waits anew.
+    session.answer(INTERRUPTED);
+    await turns();
+    await look();
+    await say();
+    assert.equal(session.isOver, false);
+    await look();
+    session.answer();
+    assert.equal(await over, session);
+    await say();
+    assert.equal(session.isOver, false);
   }),
 );
