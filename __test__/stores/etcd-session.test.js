@@ -338,3 +338,50 @@ test('a watch that is not answered in time is the error of the beginning', { tim
   await assert.rejects(session, { code: 'ERR_LOCK_STORE', message: 'etcd has not answered in time.' });
   assert.equal(revoked, 1);
 });
+
+test('a key that may be made still is deleted until a lease is over from when that was known, by the time at which it is asked for', {
+  timeout: 60_000,
+}, async (t) => {
+  const { setTimeout } = clock;
+  t.mock.method(clock, 'setTimeout', (act, ms) => setTimeout(act, ms > 2000 ? ms : 1));
+  const steps = [];
+  let answer = async () => {};
+  const it = await timed(t, {
+    transact(step) {
+      steps.push(step);
+      return answer();
+    },
+  });
+  it.session.addStray('late', 'late', false);
+  await seen(() => steps.length > 2);
+  // Renewed meanwhile, so that only the time of the key goes by.
+  await it.pass(300_000);
+  await it.session.renew();
+  const answered = deferred();
+  answer = () => answered.promise;
+  const { length } = steps;
+  await seen(() => steps.length > length);
+  await it.pass(300_001);
+  answer = async () => {};
+  const asked = steps.length;
+  answered.resolve();
+  await seen(() => steps.length > asked);
+  await turns();
+  it.session.addStray('sure', 'sure', true);
+  await seen(() => steps.includes('sure'));
+  assert.deepEqual(steps.slice(asked), ['late', 'sure']);
+});
+
+test('a session looks at the end of what is sure by itself, between two looks', async (t) => {
+  const timers = [];
+  const { setTimeout } = clock;
+  t.mock.method(clock, 'setTimeout', (act, ms) => {
+    timers.push([act, ms]);
+    return setTimeout(act, ms);
+  });
+  const it = await timed(t);
+  const [act] = timers.find(([, ms]) => ms === 599_001);
+  t.mock.method(binding, 'leaseTime', () => it.now() + 599_000);
+  act();
+  assert.deepEqual([it.losses, it.session.isOver], [[UNREACHABLE], true]);
+});

@@ -21,20 +21,28 @@ const answerOf = (kind, rows) => (kind === 'MySQL' ? [rows] : { rows });
  * it. The clock is the test's: `pass(ms)` lets time go by, and has the session look.
  */
 function create(t, kind, answer = () => [], { heartbeat = HEARTBEAT, ...more } = {}) {
-  const it = { asked: [], ends: [], losses: [], renewed: 0, cuts: 0 };
+  const it = { asked: [], ends: [], losses: [], renewed: 0, cuts: 0, cleared: 0 };
   let now = 1_000_000;
   let look;
   const leases = new Map();
   t.mock.method(binding, 'leaseTime', () => now);
-  t.mock.method(binding, 'beginLease', (until) => leases.set(leases.size + 1, until).size);
+  let begun = 0;
+  t.mock.method(binding, 'beginLease', (until) => {
+    begun += 1;
+    leases.set(begun, until);
+    return begun;
+  });
   t.mock.method(binding, 'extendLease', (lease, until) => leases.get(lease) > now && leases.set(lease, until) !== null);
-  t.mock.method(binding, 'endLease', (_desk, lease, loss) => it.losses.push([lease, loss]));
+  t.mock.method(binding, 'endLease', (_desk, lease, loss) => {
+    leases.delete(lease);
+    it.losses.push([lease, loss]);
+  });
   t.mock.method(clock, 'setInterval', (act, ms) => {
     it.every = ms;
     look = act;
     return { unref: () => look };
   });
-  t.mock.method(clock, 'clearInterval', () => {});
+  t.mock.method(clock, 'clearInterval', () => (it.cleared += 1));
   const stream = { destroy: () => (it.cuts += 1) };
   const client = Object.assign(new EventEmitter(), {
     connection: { stream },
@@ -179,7 +187,37 @@ for (const [kind, { ends, stays, passes }] of Object.entries(ERRORS)) {
     assert.deepEqual(it.ends, [`${kind} did not answer in time.`]);
     answer.resolve(answerOf(kind, []));
     await turns();
-    assert.deepEqual([it.ends.length, it.losses.length], [1, 1]);
+    assert.deepEqual([it.ends.length, it.losses.length, it.renewed, it.cleared], [1, 1, 1, 1]);
+  });
+
+  test(`${kind}: a refusal is an answer, and no heartbeat: what is held is sure from it on`, async (t) => {
+    const { errno, code, sqlState, severity } = ERRORS[kind].passes[0];
+    const it = create(t, kind, () => failing({ errno, code, sqlState, severity }));
+    it.session.hold('key');
+    for (let beats = 0; beats < 5; beats += 1) await it.pass(HEARTBEAT);
+    assert.deepEqual([it.session.isOver, it.asked.length, it.renewed], [false, 5, 0]);
+    assert.equal(it.until(), it.now() + 3 * HEARTBEAT);
+  });
+
+  test(`${kind}: a client without a connection of its own is ended where others are cut`, async (t) => {
+    const it = create(t, kind, () => [], { connection: undefined });
+    it.session.end(new Error('lost'));
+    assert.deepEqual(it.ends, ['client', 'lost']);
+  });
+
+  test(`${kind}: a session that is closed beside a silent server is cut after a second`, async (t) => {
+    const timers = [];
+    t.mock.method(clock, 'setTimeout', (act, ms) => {
+      timers.push([act, ms]);
+      return { unref() {} };
+    });
+    const it = create(t, kind, () => new Promise(() => {}));
+    it.session.query('select 1').catch(() => {});
+    it.session.end(undefined, 0);
+    const [[act, ms]] = timers;
+    assert.deepEqual([timers.length, ms, it.cuts], [1, 1000, 0]);
+    act();
+    assert.deepEqual([it.cuts, it.ends], [1, [undefined]]);
   });
 
   test(`${kind}: a session that holds nothing ends, too, when a question was not answered for three heartbeats`, async (t) => {
@@ -194,6 +232,7 @@ for (const [kind, { ends, stays, passes }] of Object.entries(ERRORS)) {
   test(`${kind}: a session that blocks is asked nothing, and ends by no silence`, async (t) => {
     const granted = deferred();
     const it = create(t, kind, () => granted.promise);
+    it.session.waiting = {};
     const lock = it.session.lock('key', false);
     await it.pass(20 * HEARTBEAT);
     assert.deepEqual([it.session.isOver, it.asked.length, it.session.isFresh], [false, 1, false]);

@@ -84,6 +84,7 @@ for (const [kind, { stays, passes, replica }] of Object.entries(ANSWERS)) {
       code: 'ERR_LOCK_STORE',
       isFinal: true,
       message: new RegExp(`^${kind} refuses: ${stays.message}${stays.hint ? ` ${stays.hint}` : ''}$`),
+      cause: Object.assign(new Error(stays.message), stays),
     });
     error = passes;
     await assert.rejects(it.session.query('select 1'), passes);
