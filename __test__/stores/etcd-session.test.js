@@ -70,6 +70,7 @@ test('a lease whose deletions cannot be reported is revoked, and why is the erro
   timeout: 60_000,
 }, async (t) => {
   const called = [];
+  let watches = 0;
   const refused = new Error('refused');
   const session = begun(t, {
     call: async (path, { ID }) => {
@@ -79,6 +80,7 @@ test('a lease whose deletions cannot be reported is revoked, and why is the erro
       return { ID: '7', TTL: '600' };
     },
     watch(_onMessage, onEnd) {
+      watches += 1;
       setImmediate(onEnd, refused);
       return () => {};
     },
@@ -88,6 +90,8 @@ test('a lease whose deletions cannot be reported is revoked, and why is the erro
     ['lease/grant', undefined],
     ['lease/revoke', '7'],
   ]);
+  await turns();
+  assert.equal(watches, 1, 'none is asked for after that');
 });
 
 test('deletions are asked for again where that ended as it began', { timeout: 60_000 }, async (t) => {
@@ -151,15 +155,25 @@ test('a key that may be made still is deleted until it cannot be, another once',
 
 /** A session whose clock is the test's: `pass(ms)` lets time go by, and it looks. `answer()` is that of a renewal; `it` has what it does. */
 async function timed(t, more = {}) {
-  const it = { asked: [], losses: [], renewals: 0, streams: 0, ended: 0, deleted: [], answer: () => ({ TTL: '600' }) };
+  const it = {
+    asked: [],
+    losses: [],
+    renewals: 0,
+    streams: 0,
+    ended: 0,
+    deleted: [],
+    cleared: [],
+    answer: () => ({ TTL: '600' }),
+  };
   let now = 1_000_000;
   let look;
   t.mock.method(binding, 'leaseTime', () => now);
   t.mock.method(clock, 'setInterval', (act, ms) => {
     it.every = ms;
     look = act;
-    return { unref: () => look };
+    return { unref: () => ms };
   });
+  t.mock.method(clock, 'clearInterval', (ms) => it.cleared.push(ms));
   const { session } = await begun(t, {
     async call(path, { ID }) {
       it.asked.push([path, ID]);
@@ -279,6 +293,7 @@ test('a session that is closed is not lost: its lease is revoked, and an answer 
   it.endStream(new Error('it ended'));
   await turns();
   assert.deepEqual([it.renewals, it.session.until, it.streams, it.losses], [0, until, 1, []]);
+  assert.deepEqual(it.cleared, [it.every], 'it looks no more');
 });
 
 test('of what is watched the deletions are told', async (t) => {
@@ -384,4 +399,34 @@ test('a session looks at the end of what is sure by itself, between two looks', 
   t.mock.method(binding, 'leaseTime', () => it.now() + 599_000);
   act();
   assert.deepEqual([it.losses, it.session.isOver], [[UNREACHABLE], true]);
+});
+
+test('what is left later is seen to as well, once what was left before is done', { timeout: 60_000 }, async (t) => {
+  const { setTimeout } = clock;
+  t.mock.method(clock, 'setTimeout', (act, ms) => setTimeout(act, ms > 2000 ? ms : 1));
+  const steps = [];
+  const { session, calls } = await begun(t, { transact: async (step) => steps.push(step) });
+  for (const key of ['one', 'two']) {
+    session.addStray(key, key, true);
+    await seen(() => steps.includes(key));
+    // Its loop is over then.
+    await pause(50);
+  }
+  assert.deepEqual([steps, calls.renewals], [['one', 'two'], 2]);
+});
+
+test('a session that is closed while its stream is to begin again asks for none', { timeout: 60_000 }, async (t) => {
+  const { setTimeout } = clock;
+  t.mock.method(clock, 'setTimeout', (act, ms) => setTimeout(act, ms > 2000 ? ms : 1));
+  const it = await timed(t);
+  it.answer = () => {
+    throw new Error('not now');
+  };
+  it.endStream(new Error('it ended'));
+  await seen(() => it.streams > 2);
+  await it.session.close();
+  const { streams } = it;
+  await pause(50);
+  // One may have been on its way.
+  assert.ok(it.streams <= streams + 1, `${it.streams - streams} streams`);
 });
