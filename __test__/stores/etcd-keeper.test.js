@@ -241,6 +241,19 @@ test(
 );
 
 test(
+  'of a namespace with slashes the holders elsewhere are told from the own ones, too',
+  watched(async (t) => {
+    const it = create(t, { namespace: 'a/b' });
+    await it.keeper.lock(ticketOf({ isShared: true }));
+    it.server.keys.set(`a/b/${hashOf('a name')}/60-1`, { value: toBase64('s host-9'), made: it.server.revision });
+    assert.deepEqual(
+      (await it.keeper.query({ names: ['a name'] })).map(({ clientId }) => clientId),
+      ['etcd-host-9-60'],
+    );
+  }),
+);
+
+test(
   'a lease that etcd has no more ends all that it had, and the request goes on with another',
   watched(async (t) => {
     const it = create(t);
