@@ -41,7 +41,7 @@ const KEYS = {
   ],
 };
 
-/** What a server answers to the clients, by the kind: they exclude each other, and `asked` has the keys. */
+/** The answers of a server to its clients, by the kind: they exclude each other, and `asked` has the keys. */
 const ANSWERS = {
   postgres: {
     Keeper: PostgresKeeper,
