@@ -517,3 +517,30 @@ test(
     await threads.until('the last has gone', () => sockets.size === 0);
   }),
 );
+
+test(
+  'of two calls whose token is over none is sent without one while the next is asked for',
+  watched(async (t, threads) => {
+    const [STALE, NAMELESS] = ['STALE', 'NAMELESS'].map((name) => failuresOf(FORMS[3.6])[name]);
+    const [tokens, asked] = [[], []];
+    const url = await serveHttp(t, async (request, response) => {
+      await request.toArray();
+      const { authorization } = request.headers;
+      if (request.url.endsWith('auth/authenticate')) {
+        tokens.push((token) => response.end(JSON.stringify({ token })));
+        return;
+      }
+      asked.push(authorization);
+      const [status, answer] = { old: STALE, young: DONE }[authorization] ?? NAMELESS;
+      response.writeHead(status).end(JSON.stringify(answer));
+    });
+    const gateway = open(t, [{ url }], USER);
+    const calls = [1, 2].map(() => gateway.call('kv/txn', {}, LIMIT));
+    await threads.until('both ask for a token', () => tokens.length === 2);
+    for (const give of tokens.splice(0)) give('old');
+    await threads.until('both have found it over', () => tokens.length + asked.length === 4);
+    for (const give of tokens.splice(0)) give('young');
+    assert.deepEqual(await Promise.all(calls), [DONE[1], DONE[1]]);
+    assert.deepEqual(asked, ['old', 'old', 'young', 'young']);
+  }),
+);

@@ -119,6 +119,7 @@ test(
     const [one, two] = [ticketOf({ wantsFence: true }), ticketOf({ name: 'b', isShared: true })];
     const [home] = [await it.keeper.lock(one), it.sessions[0]];
     assert.deepEqual([home.fence, home.lease], [9n, it.sessions[0].lease]);
+    assert.equal(it.sessions[0].freedAfter, 300_000, 'it is asked once in a heartbeat');
     assert.deepEqual(await it.keeper.lock(two), { lease: it.sessions[0].lease, fence: 0n });
     assert.deepEqual(it.take(), [
       '1 begin 60000',

@@ -403,7 +403,8 @@ test(
       if (ms === 60_000) look = act;
       return { unref: () => act };
     });
-    let now = clock.now();
+    // Whole milliseconds, whose sums are exact.
+    let now = Math.ceil(clock.now());
     t.mock.method(clock, 'now', () => now);
     const { it, session, over } = await createBlocked(t);
     session.id = 7;
@@ -449,7 +450,7 @@ test(
  * `it.after(ms)` has what is to be done after that.
  */
 function ownClock(t) {
-  const it = { now: clock.now(), rounds: 0, cleared: [] };
+  const it = { now: Math.ceil(clock.now()), rounds: 0, cleared: [] };
   const timers = new Set();
   t.mock.method(clock, 'now', () => it.now);
   t.mock.method(clock, 'setTimeout', (act, ms) => {
