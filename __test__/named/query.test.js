@@ -2,9 +2,12 @@
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
-const { locks } = require('../..');
+const { LockManager, locks } = require('../..');
+const clock = require('../../lib/load/clock.js');
+const { thread } = require('../../lib/engine/thread.js');
 const { startActors } = require('../helpers/actors.js');
-const { hold, modesOf, pendingFor, rowsOf } = require('../helpers/names.js');
+const { createFolder } = require('../helpers/folder.js');
+const { deferred, hold, modesOf, pendingFor, rowsOf, turns } = require('../helpers/names.js');
 const { watched } = require('../helpers/threads.js');
 
 const clientOf = (threadId) => `node-${process.pid}-${threadId}`;
@@ -162,5 +165,40 @@ test(
       `${counts}`,
     );
     assert.deepEqual(await modesOf('storm'), { held: [], pending: [] });
+  }),
+);
+
+test(
+  'outside of the process it asks for the names that this one holds or waits for, once each, and shows no hold that went there since',
+  watched(async (t) => {
+    const manager = new LockManager({ directory: createFolder(t) });
+    const { outer } = thread.words.get(LockManager)(manager);
+    const mine = await manager.acquireAsync(['long ago', 'since']);
+    const elsewhere = deferred();
+    outer.tryLock = () => null;
+    outer.lockAsync = () => ({ promise: elsewhere.promise, cancel: () => {} });
+    const waits = ['since', 'elsewhere'].map((name) => manager.request(name, { timeout: 60_000 }, () => {}));
+    const refused = waits.map((wait) => assert.rejects(wait, { code: 'ERR_LOCK_TIMEOUT' }));
+    await turns();
+    // A time of -1 is of a holder that a store knows.
+    const times = { 'long ago': 1e6, since: 0, elsewhere: 0, 'of others': 0 };
+    const rows = Object.entries({ ...times }).map(([name, heldMs]) => ({ name, heldMs, pid: 1 }));
+    rows.push({ name: 'since', heldMs: -1, pid: 1 });
+    let names;
+    outer.query = async (asked) => {
+      names = asked;
+      const begin = clock.now();
+      while (clock.now() === begin);
+      return rows;
+    };
+    const { held } = await manager.query();
+    assert.deepEqual(names, ['long ago', 'since', 'elsewhere']);
+    assert.deepEqual(
+      held.map(({ name, heldMs, pid }) => (pid === 1 ? [name, heldMs] : name)),
+      ['long ago', 'since', ['long ago', 1e6], ['elsewhere', 0], ['of others', 0], ['since', -1]],
+    );
+    for (const lock of mine.locks) lock.unlock();
+    elsewhere.resolve(null);
+    await Promise.all(refused);
   }),
 );
