@@ -492,6 +492,17 @@ test(
 );
 
 test(
+  'a wait for a predicate that is met leaves nothing to look after in the hold, which goes on',
+  handled(async () => {
+    const { mutex, condition } = create();
+    await mutex.executeLocked(async () => {
+      assert.equal(await condition.waitForAsync(mutex, () => true), true);
+      assert.deepEqual([mutex.isHeldByThisThread, isForgotten()], [true, true]);
+    });
+  }),
+);
+
+test(
   'hundreds of functions that wait for each other in one thread come through, one at a time',
   handled(async () => {
     const { mutex, condition } = create();

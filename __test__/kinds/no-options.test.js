@@ -154,6 +154,13 @@ const NO_OPTIONS = {
   'an AbortController': new AbortController(),
   'a signal made by hand': handMade,
   'a signal of a class of its own': Object.create(handMade, { aborted: { value: false, enumerable: true } }),
+  'a signal with getters, of a class without a tag': new (class {
+    get aborted() {
+      return false;
+    }
+    addEventListener() {}
+    removeEventListener() {}
+  })(),
   'an array': [50],
   'a Date': new Date(),
   'a Map': new Map([['timeout', 5]]),

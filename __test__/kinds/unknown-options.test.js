@@ -211,6 +211,11 @@ test('options in the place of the timeout of wait() and waitAsync(), and a timeo
   for (const name of ['timeout', 'timeoutMs']) {
     assert.throws(() => waitAsync(array, 0, 0, undefined, { [name]: 100 }), refused(name));
   }
+  for (const { signal } of [new AbortController(), { signal: AbortSignal.abort() }]) {
+    const advised = { code: 'ERR_INVALID_ARG_TYPE', message: /^The "timeout" argument .* Pass \{ signal \}\.$/ };
+    assert.throws(() => waitAsync(array, 0, 0, signal), advised);
+    assert.throws(() => wait(array, 0, 0, signal), advised);
+  }
   // As in Atomics: what becomes a number is one.
   assert.deepEqual(waitAsync(array, 0, 0, { timeout: 100, valueOf: () => 0 }), { async: false, value: 'timed-out' });
   assert.equal(notify(array, 0), 0);

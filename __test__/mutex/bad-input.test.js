@@ -312,6 +312,7 @@ test('the error of a bad argument says which one it is, and what it must be', as
   for (const [byteOffset, must] of [
     [2, 'a multiple of 4, 0 or more'],
     [BYTES, `4 bytes or more before the end of the ${BYTES} bytes`],
+    [BYTES + 4, `4 bytes or more before the end of the ${BYTES} bytes`],
   ]) {
     assert.throws(() => new Mutex(buffer, byteOffset), {
       message: `The "byteOffset" argument is out of range: it must be ${must}. Received ${byteOffset}.`,
