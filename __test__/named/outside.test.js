@@ -7,6 +7,7 @@ const { unsubscribe } = require('node:diagnostics_channel');
 const { isMainThread } = require('node:worker_threads');
 const { test } = require('node:test');
 const { locks } = require('../..');
+const clock = require('../../lib/load/clock.js');
 const { binding, thread } = require('../../lib/engine/thread.js');
 const { MODES, toOptions } = require('../../lib/named/options.js');
 const { obtain, runWith } = require('../../lib/named/requests.js');
@@ -525,8 +526,77 @@ for (const [step, run] of Object.entries(LATE_STEPS)) {
   );
 }
 
+test('a request that is late outside asks there with some time still, for 0 would be a try; NaN is for ever', async (t) => {
+  const state = createBackend(t, { isFree: false });
+  const first = state.request({}, () => {});
+  const late = state.request({ timeout: 60_000 }, () => {});
+  const patient = state.request({ timeout: Number.NaN }, () => {});
+  await turns();
+  const { now } = clock;
+  try {
+    clock.now = () => now() + 120_000;
+    state.waits[0].resolve(state.held());
+    await first;
+    await turns();
+  } finally {
+    clock.now = now;
+  }
+  const { timeout, patience } = state.waits[1].limits;
+  for (const left of [timeout, patience]) assert.ok(left > 0 && left < 1, `${left} ms`);
+  state.waits[1].resolve(null);
+  await assert.rejects(late, { code: 'ERR_LOCK_TIMEOUT' });
+  await turns();
+  assert.deepEqual([state.waits[2].limits.timeout, state.waits[2].limits.patience], [Infinity, Infinity]);
+  state.waits[2].resolve(state.held());
+  await patient;
+});
+
+test('no wait is published for what a store is asked for: nobody may be in the way', async (t) => {
+  const state = createBackend(t, { isFree: false });
+  state.outer.isAsync = true;
+  const waits = [];
+  const note = (message) => waits.push(message);
+  subscribe('sablock:contended', note);
+  t.after(() => unsubscribe('sablock:contended', note));
+  const request = state.request({}, () => {});
+  await turns();
+  state.waits[0].resolve(state.held());
+  await request;
+  assert.deepEqual(waits, []);
+});
+
 /** As what a store grants: it may be lost while it is held. */
 const losable = (state) => Object.assign(state.held(), { lost: null, fence: null, onLost: null });
+
+test('the error of a loss has the fence and the time of its lock', async (t) => {
+  const state = createBackend(t, { isFree: false });
+  const held = Object.assign(losable(state), { fence: 5n });
+  const request = state.request({ fence: true }, ({ fence }) => {
+    held.lost = { reason: 'taken', heldMs: 77 };
+    return fence;
+  });
+  await turns();
+  state.waits[0].resolve(held);
+  await assert.rejects(request, { code: 'ERR_LOCK_LOST', lockName: 'name', fence: 5n, reason: 'taken', heldMs: 77 });
+});
+
+test('unlock() that the store answers with a loss is false, and the lock is over from then on', async (t) => {
+  const state = createBackend(t, { isFree: false });
+  const held = losable(state);
+  held.unlock = () => {
+    held.lost = LOST;
+    return false;
+  };
+  let seen;
+  const request = state.request({}, (lock) => {
+    const { signal } = lock;
+    seen = [lock.unlock(), signal.reason?.code, state.rows()];
+  });
+  await turns();
+  state.waits[0].resolve(held);
+  await assert.rejects(request, { code: 'ERR_LOCK_LOST' });
+  assert.deepEqual(seen, [false, 'ERR_LOCK_LOST', []]);
+});
 
 for (const [when, isNoticed] of [
   ['noticed before', true],
