@@ -75,6 +75,7 @@ for (const [way, create] of Object.entries(WAYS)) {
     test(`a DeadlockError of ${way} has a stack that begins with the program's frame, of ${limit} frames at most`, () => {
       const error = caught(create(), limit);
       assert.equal(error.code, 'ERR_LOCK_DEADLOCK');
+      assert.ok(!Object.keys(error).includes('stack'));
       assert.ok(
         error.stack.startsWith(`${error.name}: ${error.message}\n`) ||
           error.stack.startsWith(`Error: ${error.message}\n`),

@@ -294,4 +294,6 @@ test('the error of a deadlock says who waits for what, held by whom; of a long c
   assert.deepEqual([error.name, error.code, error.cycle], ['DeadlockError', 'ERR_LOCK_DEADLOCK', cycle]);
   assert.equal(error.message, steps('thread 3'));
   assert.equal(new DeadlockError(place, cycle, [...kinds, 'Mutex']).message, steps('another, and so on'));
+  const once = { kind: 'once', byteOffset: 8, verb: 'run' };
+  assert.equal(new DeadlockError(once, cycle, kinds).message, steps('thread 3').replace("mutex 'mine'", 'once'));
 });

@@ -77,7 +77,7 @@ for (const [type, object] of Object.entries(OBJECTS)) {
           await assert.rejects(promise, {
             name: 'TypeError',
             code: 'ERR_INVALID_THIS',
-            message: new RegExp(`^${verb}\\(\\) was called on `),
+            message: new RegExp(`^${verb}\\(\\) was called on ${Object(self) === self ? 'another object' : self}\\. `),
           });
         }
       }

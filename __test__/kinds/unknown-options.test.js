@@ -85,6 +85,7 @@ test('the options of constructors, and of waitAsync, are looked at too', () => {
   assert.throws(() => new LockManager({ dir: '/nowhere', directroy: '/tmp' }), refused('directory'));
   assert.throws(() => postgres('postgres://host/a', { nameSpace: 'a' }), refused('namespace'));
   assert.throws(() => postgres('postgres://host/a', { conections: 3 }), refused('connections'));
+  assert.throws(() => new LockManager({ socpe: 'machine' }), refused('scope'));
   assert.throws(() => redis('redis://host', { leaseMs: 3_000 }), refused('lease'));
   assert.throws(() => waitAsync(new Int32Array(buffer), 8, 0, 0, { signals: null }), refused('signal'));
 });

@@ -30,6 +30,7 @@ for (const value of FOREIGN) {
       const [worker] = await threads.puppets(1, buffer);
       overwrite(mutex, value);
       for (const verb of ['tryLock', 'tryAcquire']) assert.throws(() => mutex[verb](), expected.corrupt(OFFSET), verb);
+      assert.throws(() => mutex.tryLock(), { message: new RegExp(` holds ${hex(value)} in its first word`) });
       for (const verb of ['lockAsync', 'acquireAsync'])
         await assert.rejects(mutex[verb]({ timeout: 50 }), expected.corrupt(OFFSET), verb);
       await assert.rejects(

@@ -1,5 +1,6 @@
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
+const { inspect } = require('node:util');
 const { Condition, DeadlockError, Mutex, TimeoutError } = require('../..');
 const expected = require('../helpers/expected.js');
 const { createMutex, OFFSET, overwrite } = require('../helpers/memory.js');
@@ -263,6 +264,9 @@ test('each error says what failed, where, and what to do', async () => {
     assert.match(message, /[.:;,] \S/, `${code} goes on with advice: ${message}`);
     assert.ok(message.length >= 40, `${code} is not a bare phrase: ${message}`);
     assert.doesNotMatch(message, /undefined|\[object Object\]|NaN/, `${code} is filled in: ${message}`);
+  }
+  for (const error of errors) {
+    assert.ok(inspect(error).includes(`code: '${error.code}'`), `${error.code} is printed with its error`);
   }
 });
 

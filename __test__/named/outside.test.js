@@ -120,6 +120,8 @@ test('while the outer lock is waited for, the request shows as pending, and othe
 test('an outer lock that is not available, or not in time, lets the next of the process go on', async (t) => {
   const state = createBackend(t, { isFree: false });
   assert.equal(await state.request({ ifAvailable: true }, (lock) => lock), null);
+  assert.equal(state.block({ ifAvailable: true, mode: 'shared' }), null);
+  assert.deepEqual(state.log, ['if available name exclusive', 'if available name shared']);
   const late = state.request({ timeout: 5 }, () => {});
   await turns();
   state.waits[0].resolve(null);
