@@ -213,6 +213,7 @@ test('without the mutex every way of waiting is refused, and nothing changes', a
   assert.throws(() => condition.wait(mutex, 0), notOwner(0));
   assert.throws(() => condition.waitFor(mutex, always), notOwner(0));
   await assert.rejects(condition.waitAsync(mutex), notOwner(0));
+  await assert.rejects(condition.waitAsync(mutex, { signal: AbortSignal.abort() }), notOwner(0));
   await assert.rejects(condition.waitForAsync(mutex, always), notOwner(0));
   assert.equal(waiting(), 0);
   assert.equal(mutex.isLocked, false);

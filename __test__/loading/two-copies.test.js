@@ -32,23 +32,26 @@ test('two copies share one queue: a hold of one is held for the other, and its u
   assert.deepEqual(stdout.trim().split('\n'), ['held for both', 'the worker got it', 'main got it again']);
 });
 
-test('a second copy of another protocol refuses to load, and names both', LIMIT, async (t) => {
-  const folder = installTwice(t);
-  const second = path.join(folder, 'b');
-  const binary = path.basename(BINARY);
-  fs.rmSync(path.join(second, binary));
-  installPackage(second, PLATFORM, {
-    'index.js': `module.exports = { ...require('./${binary}'), PROTOCOL: 0 };`,
-    [binary]: fs.readFileSync(BINARY),
+for (const [which, other] of [
+  ['an older', 0],
+  ['a newer', 99],
+])
+  test(`a second copy of ${which} protocol refuses to load, and names both`, LIMIT, async (t) => {
+    const folder = installTwice(t);
+    const second = path.join(folder, 'b');
+    const binary = path.basename(BINARY);
+    fs.rmSync(path.join(second, binary));
+    installPackage(second, PLATFORM, {
+      'index.js': `module.exports = { ...require('./${binary}'), PROTOCOL: ${other} };`,
+      [binary]: fs.readFileSync(BINARY),
+    });
+    await assert.rejects(run(folder), ({ stderr }) => {
+      assert.match(stderr, /ERR_LOCK_TWO_COPIES/);
+      const [, first, protocol, later] =
+        /: (\S+) \(protocol (\d+)\) was loaded first, and (\S+ \(protocol \d+\)) /.exec(stderr);
+      assert.ok(first.startsWith(path.join(folder, 'a')), first);
+      assert.ok(other === 0 ? protocol > 0 : protocol < other, protocol);
+      assert.equal(later, `${second} (protocol ${other})`);
+      return true;
+    });
   });
-  await assert.rejects(run(folder), ({ stderr }) => {
-    assert.match(stderr, /ERR_LOCK_TWO_COPIES/);
-    const [, first, protocol, other] = /: (\S+) \(protocol (\d+)\) was loaded first, and (\S+ \(protocol 0\)) /.exec(
-      stderr,
-    );
-    assert.ok(first.startsWith(path.join(folder, 'a')), first);
-    assert.notEqual(Number(protocol), 0);
-    assert.equal(other, `${second} (protocol 0)`);
-    return true;
-  });
-});

@@ -371,6 +371,7 @@ test(
   'a mark inside goes with the one outside, which another process may have taken off',
   needs('prompt ends'),
   watched(async (t, threads) => {
+    const told = endsOf(t);
     const state = createBackend(t);
     const [holder] = await startActors(threads, 1);
     const hold = (here, space, mode) => {
@@ -394,6 +395,7 @@ test(
     // Outside it was repaired before the next of this process came.
     assert.equal(await state.request({}, ({ abandoned }) => abandoned), false);
     assert.equal(await isMarkedInside(), false);
+    assert.deepEqual(told, []);
   }),
 );
 
@@ -528,6 +530,18 @@ for (const [step, run] of Object.entries(LATE_STEPS)) {
   );
 }
 
+test('the next of several names is asked for outside in the turn in which the one before is there, though there is a signal', async (t) => {
+  const state = createBackend(t, { isFree: false });
+  const { signal } = new AbortController();
+  const request = obtainSeveral(state.backend, sorted, toOptions(sorted, { signal }), (locks) => locks, 'request');
+  await turns();
+  state.waits[0].resolve(state.held());
+  for (let microtasks = 0; microtasks < 50; microtasks++) await undefined;
+  assert.equal(state.waits.length, 2);
+  state.waits[1].resolve(state.held());
+  for (const lock of await request) lock.unlock();
+});
+
 test('a request that is late outside asks there with some time still, for 0 would be a try; NaN is for ever', async (t) => {
   const state = createBackend(t, { isFree: false });
   const first = state.request({}, () => {});
@@ -565,6 +579,72 @@ test('no wait is published for what a store is asked for: nobody may be in the w
   state.waits[0].resolve(state.held());
   await request;
   assert.deepEqual(waits, []);
+});
+
+/** A backend whose outer lock is a store: it is not tried, and says who holds a name, or what keeps it from saying so. */
+const createStore = (t) => {
+  const state = createBackend(t, { isFree: false });
+  state.asked = 0;
+  state.holders = ['one', 'other'].map((clientId) => ({ clientId, mode: 'shared' }));
+  const ask = () => {
+    state.asked += 1;
+    if (state.error !== undefined) throw state.error;
+    return state.holders;
+  };
+  Object.assign(state.outer, { isAsync: true, askHolders: async () => ask(), askHoldersBlocking: ask });
+  return state;
+};
+
+test('who is late at a store is told whom the store knows to hold the name, and in which mode, or why it does not say', async (t) => {
+  for (const [error, expected] of [
+    [undefined, { code: 'ERR_LOCK_TIMEOUT', message: /\. It is held now, shared, by one; by other\. Wait longer/ }],
+    [new Error('silent'), { message: 'silent' }],
+  ]) {
+    const state = Object.assign(createStore(t), { error });
+    const late = state.request({ timeout: 60_000 }, () => {});
+    await turns();
+    assert.deepEqual(state.rows(), ['pending'], 'until the store has answered');
+    state.waits[0].resolve(null);
+    await assert.rejects(late, expected);
+    if (isMainThread) assert.throws(() => state.block({ timeout: 60_000 }), expected);
+    assert.deepEqual([state.asked, state.rows()], [isMainThread ? 2 : 1, []]);
+  }
+});
+
+test('while another request of the process asks the store, one that does not wait asks who holds the name; later it need not', async (t) => {
+  const state = createStore(t);
+  const inside = deferred();
+  const first = state.request({}, () => inside.promise);
+  await turns();
+  const ways = [
+    [() => state.request({ ifAvailable: true }, (lock) => lock), undefined],
+    [() => state.request({ ifAvailable: true, timeout: 0 }, (lock) => lock), undefined],
+    [() => state.request({ timeout: 0 }, () => {}), /by one; by other/],
+    ...(isMainThread ? [[() => state.block({ ifAvailable: true, timeout: 0 }), undefined]] : []),
+    ...(isMainThread ? [[() => state.block({ timeout: 0 }), /by one; by other/]] : []),
+  ];
+  const outcomes = async () => {
+    for (const [ask, message] of ways) {
+      const outcome = (async () => ask())();
+      if (message === undefined) assert.equal(await outcome, null, `${ask}`);
+      else
+        await assert.rejects(outcome, {
+          code: 'ERR_LOCK_TIMEOUT',
+          message: state.isIn ? /by this thread, for/ : message,
+        });
+    }
+  };
+  await outcomes();
+  assert.equal(state.asked, ways.length);
+  state.error = new Error('silent');
+  for (const [ask] of ways) await assert.rejects(async () => ask(), state.error, `${ask}`);
+  state.waits[0].resolve(state.held());
+  await turns();
+  Object.assign(state, { isIn: true, asked: 0 });
+  await outcomes();
+  assert.equal(state.asked, 0);
+  inside.resolve();
+  await first;
 });
 
 /** As what a store grants: it may be lost while it is held. */

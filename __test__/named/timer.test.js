@@ -45,3 +45,12 @@ test(
     assert.deepEqual([isOver, calls.length], [true, 3]);
   },
 );
+
+test('the clock of all time limits counts milliseconds, as performance.now() does', () => {
+  const readings = () => [performance.now(), clock.now(), performance.now()];
+  const [before, first, after] = readings();
+  while (performance.now() < after + 20);
+  const [laterBefore, last, laterAfter] = readings();
+  const elapsed = last - first;
+  assert.ok(elapsed > laterBefore - after - 0.1 && elapsed < laterAfter - before + 0.1, `${elapsed} ms`);
+});
