@@ -6,6 +6,7 @@ const { LockManager, locks } = require('../..');
 const clock = require('../../lib/load/clock.js');
 const { thread } = require('../../lib/engine/thread.js');
 const { startActors } = require('../helpers/actors.js');
+const { readRows } = require('../../lib/named/rows.js');
 const { createFolder } = require('../helpers/folder.js');
 const { deferred, hold, modesOf, pendingFor, rowsOf, turns } = require('../helpers/names.js');
 const { watched } = require('../helpers/threads.js');
@@ -86,6 +87,23 @@ test('of many names everybody shows, though other code runs before all of them a
   );
   assert.deepEqual(seen.pending, [{ name: names[0], mode: 'exclusive', clientId: clientOf(0) }]);
   await waiting;
+});
+
+test('of each number of rows all are listed, in their order, also at the ends of the turns in which they are made', async () => {
+  for (const count of [0, 1, 1999, 2000, 2001, 4000, 4001]) {
+    const texts = Array.from({ length: count }, (_, index) => `n${index}`);
+    let end = 0;
+    const rows = texts.flatMap((text, index) => {
+      end += text.length;
+      return [end, index, -index, 2 * index];
+    });
+    const seen = [];
+    await readRows({ names: texts.join(''), rows: Float64Array.from(rows) }, (...row) => seen.push(row));
+    assert.deepEqual(
+      seen,
+      texts.map((text, index) => [text, index, -index, 2 * index]),
+    );
+  }
 });
 
 test('what it shows is as of the call, not of when the promise is awaited', async () => {
