@@ -3,10 +3,12 @@
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { setImmediate: nextTurn } = require('node:timers/promises');
+const { isMainThread } = require('node:worker_threads');
 const { Condition, Mutex } = require('../..');
 const { binding, thread } = require('../../lib/engine/thread.js');
 const { startActors } = require('../helpers/actors.js');
 const { notOwner } = require('../helpers/expected.js');
+const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
 
 const create = (options = { allowMainThread: true }) => {
@@ -488,6 +490,44 @@ test(
     condition.notifyOne();
     assert.deepEqual(await running, [true, true]);
     assert.deepEqual([mutex.isLocked, isForgotten()], [false, true]);
+  }),
+);
+
+test(
+  'a blocking wait that is over leaves nothing to look after, and its guard holds',
+  { skip: !isMainThread },
+  handled(async () => {
+    const { mutex, condition } = create();
+    const guard = mutex.acquire();
+    assert.deepEqual([condition.wait(mutex, 5), guard.locked, isForgotten()], [false, true, true]);
+    assert.equal(guard.unlock(), true);
+  }),
+);
+
+test(
+  'the guard of a blocking wait whose onAbandoned() throws is spent: it frees nothing that another holds later',
+  { skip: !isMainThread, ...needs('prompt ends') },
+  handled(async (_, threads) => {
+    const error = new Error('beyond repair');
+    const onAbandoned = () => {
+      throw error;
+    };
+    const { buffer, mutex, condition } = create({ allowMainThread: true, onAbandoned });
+    const [doomed] = await startActors(threads, 1, buffer);
+    const guard = mutex.acquire();
+    doomed.do((here) => {
+      new here.sablock.Mutex(here.buffer, 0).lock();
+      new here.sablock.Condition(here.buffer, 4).notifyAll();
+      process.exit();
+    });
+    assert.throws(
+      () => condition.wait(mutex),
+      (thrown) => thrown === error,
+    );
+    assert.equal(mutex.isLocked, false);
+    const next = new Mutex(buffer, 0, { allowMainThread: true }).acquire();
+    assert.deepEqual([guard.locked, guard.unlock(), next.locked], [false, false, true]);
+    assert.equal(next.unlock(), true);
   }),
 );
 

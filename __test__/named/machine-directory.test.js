@@ -14,6 +14,7 @@ const { startPeers } = require('../helpers/peers.js');
 const { needs } = require('../helpers/runtime.js');
 const { hold, turns } = require('../helpers/names.js');
 const { watched } = require('../helpers/threads.js');
+const { noting } = require('../helpers/uncaught.js');
 
 const refused = (directory, message) =>
   assert.throws(() => new LockManager({ directory }), { code: 'ERR_LOCK_DIRECTORY', message, path: directory });
@@ -213,6 +214,25 @@ test(
     assert.match(warnings[0].message, /The file of the named lock 'a' .* was removed while this thread held it/);
     await manager.request('a', () => {});
     assert.equal(warnings.length, 1);
+  }),
+);
+
+test(
+  'a warning that the program does not let through is an uncaught error of its own: the lock is unlocked',
+  { skip: process.platform === 'win32' && 'the file cannot be removed' },
+  watched(async (t) => {
+    const { directory, manager } = await startPeers(t, 0);
+    t.mock.method(process, 'emitWarning', () => {
+      throw new Error('no warnings');
+    });
+    await noting(async (uncaught) => {
+      const lock = await manager.acquireAsync('a');
+      fs.rmSync(path.join(directory, 'v1-a.lock'));
+      assert.equal(lock.unlock(), true);
+      await turns();
+      assert.deepEqual(uncaught, ['no warnings']);
+    });
+    assert.equal(await manager.request('a', { ifAvailable: true }, ({ name }) => name), 'a');
   }),
 );
 
