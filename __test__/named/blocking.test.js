@@ -4,7 +4,9 @@ const assert = require('node:assert/strict');
 const { isMainThread } = require('node:worker_threads');
 const { test } = require('node:test');
 const { DeadlockError, LockManager, locks } = require('../..');
+const { redis } = require('../../lib/stores/redis.js');
 const { startActors } = require('../helpers/actors.js');
+const { createFolder } = require('../helpers/folder.js');
 const { hold, modesOf, pendingFor } = require('../helpers/names.js');
 const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
@@ -12,10 +14,13 @@ const { watched } = require('../helpers/threads.js');
 const manager = new LockManager({ allowMainThread: true });
 const deadlock = { name: 'DeadlockError', code: 'ERR_LOCK_DEADLOCK' };
 
-test('the main thread may block only for a manager that was made for it', { skip: !isMainThread }, () => {
+test('the main thread may block only for a manager that was made for it', { skip: !isMainThread }, (t) => {
   const refused = { code: 'ERR_LOCK_MAIN_THREAD', message: /LockManager/ };
-  assert.throws(() => locks.requestSync('main', () => {}), refused);
-  assert.throws(() => locks.acquire('main'), refused);
+  const others = [{ directory: createFolder(t) }, { store: redis('redis://localhost') }];
+  for (const one of [locks, ...others.map((options) => new LockManager(options))]) {
+    assert.throws(() => one.requestSync('main', () => {}), refused);
+    assert.throws(() => one.acquire('main'), refused);
+  }
   assert.equal(
     manager.requestSync('main', () => 7),
     7,

@@ -32,6 +32,10 @@ test('what is no directory, or a link that leads nowhere, is refused', (t) => {
   const file = path.join(directory, 'file');
   fs.writeFileSync(file, '');
   refused(file, /it is not a directory/);
+  assert.throws(
+    () => new LockManager({ directory: file }),
+    (error) => !('errno' in error),
+  );
   const link = path.join(directory, 'link');
   fs.symlinkSync(path.join(directory, 'nowhere'), link);
   refused(link, /the system could not use it/);
@@ -309,6 +313,8 @@ test(
       {
         code: 'ERR_LOCK_DIRECTORY',
         message: /Cannot lock the named lock 'a' in .*v1-a\.lock.*: the system could not open it/,
+        path: path.join(directory, 'v1-a.lock'),
+        ...(process.platform !== 'win32' && { errno: -os.constants.errno.EISDIR }),
       },
     );
     fs.rmdirSync(path.join(directory, 'v1-a.lock'));

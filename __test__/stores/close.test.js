@@ -92,6 +92,7 @@ for (const [kind, [make, isThere, start, settings, canShare]] of Object.entries(
         here.request('new', () => {}),
         CLOSED,
       );
+      await assert.rejects(here.acquireAsync([]), CLOSED);
       for (const { locked, signal } of [held.lock, ...lock.locks, shared])
         assert.deepEqual([locked, signal.aborted], [true, false]);
       assert.equal(await there.acquireAsync('held', { ifAvailable: true }), null);
