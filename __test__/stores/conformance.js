@@ -72,6 +72,8 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
     const [one, other] = [open(t), open(t, { connectTimeout: 4997 })];
     (await one.acquireAsync('counted')).unlock();
     assert.deepEqual([(await one.stats()).grants, (await other.stats()).grants], [1, 0]);
+    const { roundTripMs, ...rest } = await other.check();
+    assert.deepEqual([roundTripMs >= 0, rest], [true, {}]);
   });
 
   test('who holds elsewhere is in the message of a timeout, of each request of the process', options, async (t) => {
@@ -213,8 +215,11 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
       lock = await here.acquireAsync('killed');
       assert.equal(lock.abandoned, true);
       await seen(() => warned.length === 2);
-      lock.markConsistent();
       lock.unlock();
+      const repaired = [];
+      const repairing = open(t, ends, undefined, { onAbandoned: ({ name }) => void repaired.push(name) });
+      assert.equal(await repairing.request('killed', ({ abandoned }) => abandoned), false);
+      assert.deepEqual(repaired, ['killed']);
     },
   );
 
