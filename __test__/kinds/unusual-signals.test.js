@@ -112,6 +112,11 @@ for (const [verb, prepare] of Object.entries(VERBS)) {
     `${verb} is rejected with the reason of its signal as it is, though that is null, or false, before and during the wait`,
     watched(async (t) => {
       const wait = await prepare(t);
+      const reasonless = { aborted: true, addEventListener() {}, removeEventListener() {} };
+      await assert.rejects(wait({ signal: reasonless }), {
+        name: 'AbortError',
+        message: /a signal that gives no reason/,
+      });
       for (const reason of [null, false]) {
         const signal = AbortSignal.abort(reason);
         await assert.rejects(wait({ signal }), (thrown) => thrown === reason);

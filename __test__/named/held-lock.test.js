@@ -98,7 +98,10 @@ test('markConsistent() is for whoever holds alone, and holds still', async () =>
   const lock = await locks.acquireAsync('consistent');
   lock.markConsistent();
   lock.unlock();
-  assert.throws(() => lock.markConsistent(), { ...notOwner, message: /'consistent'/ });
+  assert.throws(() => lock.markConsistent(), {
+    ...notOwner,
+    message: /'consistent': it is not held by this any more\. Call it before unlock\(\)\.$/,
+  });
   const victim = await locks.acquireAsync('consistent');
   const thief = await locks.acquireAsync('consistent', { steal: true });
   assert.throws(() => victim.markConsistent(), notOwner);

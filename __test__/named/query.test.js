@@ -4,7 +4,7 @@ const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { LockManager, locks } = require('../..');
 const clock = require('../../lib/load/clock.js');
-const { thread } = require('../../lib/engine/thread.js');
+const { binding, thread } = require('../../lib/engine/thread.js');
 const { startActors } = require('../helpers/actors.js');
 const { readRows } = require('../../lib/named/rows.js');
 const { createFolder } = require('../helpers/folder.js');
@@ -28,6 +28,13 @@ test('a holder shows with its name, mode, client, process, thread, and for how l
   assert.ok(heldMs >= before[0].heldMs + 15, `${before[0].heldMs} ms, then ${heldMs} ms`);
   held.release();
   await held.request;
+});
+
+test('who has held for no time at all shows as a holder', async (t) => {
+  t.mock.method(binding, 'queryNames', () => ({ names: 'ab', rows: Float64Array.from([1, 0, 7, 0, 2, 1, 8, -1]) }));
+  const { held, pending } = await locks.query();
+  const row = { name: 'a', mode: 'exclusive', clientId: clientOf(7), pid: process.pid, threadId: 7, heldMs: 0 };
+  assert.deepEqual([held, pending], [[row], [{ name: 'b', mode: 'shared', clientId: clientOf(8) }]]);
 });
 
 test('those who share a name, and those who wait, show once each, in the order in which they came', async () => {
@@ -144,6 +151,10 @@ test(
       ['first', first],
       ['second', second],
     ]);
+    assert.deepEqual(
+      seen.held.map(({ pid, threadId }) => [pid, threadId]),
+      actors.map(({ threadId }) => [process.pid, threadId]),
+    );
     assert.deepEqual(clients(seen.pending), [
       ['second', first],
       ['first', second],

@@ -57,6 +57,10 @@ for (const [kind, [make, isThere, start, settings, canShare]] of Object.entries(
     const waits = manager.acquireAsync('held');
     for (const wrong of WRONG) await assert.rejects(manager.close(wrong), { code: 'ERR_INVALID_ARG_TYPE' });
     assert.equal(held.lock.locked, true);
+    const other = open('no options');
+    const lock = await other.acquireAsync('not waited for');
+    await other.close({});
+    assert.deepEqual([lock.locked, lock.signal.reason.reason], [false, 'closed']);
     held.release();
     assert.equal((await waits).unlock(), true);
     await manager.check();
