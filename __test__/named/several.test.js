@@ -255,6 +255,8 @@ test('acquire() and acquireAsync() of several names return HeldLocks, which unlo
   for (const acquire of [(names) => blocking.acquire(names), (names) => locks.acquireAsync(names)]) {
     const held = await acquire(['q', 'p']);
     assert.ok(held instanceof HeldLocks);
+    assert.throws(() => held.locks.pop(), TypeError);
+    assert.match(inspect({ held }, { depth: 0 }), /held: \[HeldLocks\]/);
     assert.deepEqual(
       held.locks.map(({ name }) => name),
       ['q', 'p'],

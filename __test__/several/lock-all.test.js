@@ -266,6 +266,8 @@ test('a guard of several locks shows itself', () => {
   const { mutexes } = createMutexes();
   const guard = lockAll(mutexes.slice(0, 1));
   assert.match(inspect(guard), /^LockAllGuard \{\s+locked: true,\s+locks: \[\s*Mutex/);
+  assert.match(inspect({ guard }, { depth: 0 }), /guard: \[LockAllGuard\]/);
   guard.unlock();
+  assert.match(inspect(guard), /^LockAllGuard \{\s+locked: false,/);
   assert.throws(() => new LockAllGuard(), { name: 'TypeError' });
 });
