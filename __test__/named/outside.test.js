@@ -860,3 +860,48 @@ for (const [how, { outcome, come, isAborted = false }] of Object.entries(OUTER_E
     );
   }
 }
+
+test(
+  'a request that waits in its process, and then outside, is published as one wait, and watched no longer',
+  needs('async hooks'),
+  async (t) => {
+    const outcomes = [];
+    const note = (message) => outcomes.push(message.outcome);
+    subscribe('sablock:contended', note);
+    t.after(() => unsubscribe('sablock:contended', note));
+    const open = new Set();
+    const hook = createHook({
+      init: (id, type) => type === 'SablockWait' && open.add(id),
+      destroy: (id) => open.delete(id),
+    }).enable();
+    t.after(() => hook.disable());
+    const state = createBackend(t, { isFree: false });
+    const requests = [1, 2].map(() => state.request({}, () => {}));
+    for (const index of requests.keys()) {
+      await turns();
+      state.waits[index].resolve(state.held());
+      await requests[index];
+    }
+    await turns();
+    assert.deepEqual([outcomes, [...open]], [['acquired', 'acquired'], []]);
+  },
+);
+
+test(
+  'of another process, who holds a name again and again is no long hold; who holds it on is',
+  watched(async (t, threads) => {
+    const messages = [];
+    const note = ({ name, ownerThreadId }) => messages.push([name, ownerThreadId]);
+    subscribe('sablock:long-hold', note);
+    t.after(() => unsubscribe('sablock:long-hold', note));
+    const state = createBackend(t, { isFree: false });
+    let since = 0;
+    state.outer.holderOf = (name) => ({ pid: 4711, threadId: 5, heldMs: 1, since: name === 'on' ? 0 : since++ });
+    const names = ['again', 'on'];
+    const waits = names.map((name) => obtain(state.backend, name, toOptions(name, {}), () => {}, 'request'));
+    await threads.until('the long hold is published', () => messages.length > 0 && since > 3);
+    assert.deepEqual([...new Set(messages.map(([name]) => name))], ['on']);
+    for (const wait of state.waits) wait.resolve(state.held());
+    await Promise.all(waits);
+  }),
+);
