@@ -14,19 +14,22 @@ const clock = require('../../lib/load/clock.js');
 const { RedisKeeper } = require('../../lib/stores/redis/keeper.js');
 const { Place } = require('../../lib/stores/redis/place.js');
 const { CLEAR, ENQUEUE, RELEASE, RENEW, TRY } = require('../../lib/stores/redis/script.js');
+const { hashOf } = require('../../lib/stores/retry.js');
 const { TAKEN } = require('../../lib/stores/verbs.js');
 const { createFolder } = require('../helpers/folder.js');
 const { ticketOf: anyTicket } = require('../helpers/keepers.js');
-const { deferred } = require('../helpers/names.js');
+const { deferred, turns } = require('../helpers/names.js');
 const { watched } = require('../helpers/threads.js');
 
 const WAITS = [1, '0', '0', '0'];
 const GRANTED = [1, '7', '0', '0'];
+/** The server's clock, where it is asked for the time. */
+const SECONDS = 2000;
 
 /** A keeper, and the steps of its tickets; `answer(verb)` says what the script answers, or throws what the server says. */
 function create(t, answer, more = {}) {
   const steps = [];
-  const it = { steps, waits: [], hear: null, countReplicas: () => 1 };
+  const it = { steps, waits: [], hear: null, countReplicas: () => 1, tickets: () => [], answerRelease: () => {} };
   const module = path.join(createFolder(t), 'client.js');
   fs.writeFileSync(module, '');
   require(module);
@@ -38,12 +41,16 @@ function create(t, answer, more = {}) {
           it.waits.push(args.slice(1).map(Number));
           return steps.push('WAIT') && it.countReplicas();
         }
+        if (args[0] === 'TIME') return [String(SECONDS), '999'];
+        if (args[0] === 'HVALS') return it.tickets(args[1]);
         // That of the probe has no number.
         if (!/\/\d+$/.test(id ?? '')) return '';
         steps.push(verb);
         it.mark = mark;
         it.id = id;
-        return verb === RELEASE ? [0, '0', '0', '0'] : answer(verb, steps);
+        if (verb !== RELEASE) return answer(verb, steps);
+        await it.answerRelease();
+        return [0, '0', '0', '0'];
       },
       subscribe: async (_channel, act) => {
         it.hear = act;
@@ -141,6 +148,20 @@ test(
 );
 
 test(
+  'who waits asks again when the server says that the one before may be gone, long before its renewal',
+  watched(async (t) => {
+    const it = create(t, (verb) => (verb === ENQUEUE ? [1, '0', '0', '5'] : GRANTED), {
+      lease: 600_000,
+      renew: 200_000,
+    });
+    const ticket = ticketOf();
+    assert.equal((await it.keeper.lock(ticket)).fence, 7n);
+    assert.deepEqual(it.steps, [ENQUEUE, RENEW]);
+    it.keeper.release(ticket, false);
+  }),
+);
+
+test(
   'where replicas count, a message of a grant is asked about, and the grant counts once they have it',
   watched(async (t, threads) => {
     const answer = (verb) => (verb === ENQUEUE ? WAITS : GRANTED);
@@ -192,6 +213,24 @@ test(
 );
 
 test(
+  'a grant is given back if its replicas cannot be asked; the next one asks about its own',
+  watched(async (t) => {
+    const it = create(t, () => GRANTED, { replicas: 1, lease: 600_000, renew: 200_000 });
+    it.countReplicas = () => Promise.reject(new Error('LOADING Redis is loading the dataset in memory'));
+    await assert.rejects(it.keeper.lock({ ...ticketOf(), isTry: true }), {
+      code: 'ERR_LOCK_STORE',
+      message: /LOADING/,
+    });
+    assert.deepEqual(it.steps, [TRY, 'WAIT', RELEASE]);
+    it.countReplicas = () => 1;
+    const ticket = ticketOf();
+    assert.equal((await it.keeper.lock(ticket)).fence, 7n);
+    assert.deepEqual(it.steps.slice(3), [ENQUEUE, 'WAIT']);
+    it.keeper.release(ticket, false);
+  }),
+);
+
+test(
   'as many replicas as are asked for are enough, also for the grants that come while they are asked',
   watched(async (t, threads) => {
     const it = create(t, () => GRANTED, { replicas: 1, lease: 600_000, renew: 200_000 });
@@ -225,6 +264,50 @@ test(
     assert.equal(await keeper.lock({ ...ticketOf(), isTry: true }), null);
     await keeper.check();
     assert.deepEqual(steps, [TRY]);
+  }),
+);
+
+test(
+  'a try that is asked again, for it was cut off, comes after the release of the first: that one may have the lock',
+  watched(async (t, threads) => {
+    const it = create(t, (_, { length }) => {
+      if (length > 1) return GRANTED;
+      throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
+    });
+    const released = deferred();
+    it.answerRelease = () => released.promise;
+    await it.keeper.connection.get();
+    const ticket = { ...ticketOf(), isTry: true };
+    const tried = it.keeper.lock(ticket);
+    await threads.until('the first is given back', () => it.steps.length > 1);
+    await turns();
+    assert.deepEqual(it.steps, [TRY, RELEASE]);
+    released.resolve();
+    assert.equal((await tried).fence, 7n);
+    assert.deepEqual(it.steps, [TRY, RELEASE, TRY]);
+    it.keeper.release(ticket, false);
+  }),
+);
+
+test(
+  'of several names query() says of each who holds it, whole, in the order of the names',
+  watched(async (t) => {
+    const it = create(t, () => GRANTED);
+    const now = SECONDS * 1000;
+    const lists = [
+      [`${now + 1} 5 1 kept:one-1-x`, `${now + 9} 6 1 kept:two-2-y`, `${now + 9} 0 1 kept:waits-3-z`],
+      [],
+      [`${now + 1} 7 0 kept:three-4-z`, `${now} 6 0 kept:over-5-z`],
+    ];
+    const names = ['first', 'second', 'third'];
+    const keys = names.map((name) => `kept:{${hashOf(name)}}:tickets`);
+    it.tickets = (key) => lists[keys.indexOf(key)];
+    const elsewhere = { pid: -1, threadId: -1, heldMs: -1 };
+    assert.deepEqual(await it.keeper.query({ names }), [
+      { name: 'first', mode: 'shared', clientId: 'redis-one-1-x', ...elsewhere },
+      { name: 'first', mode: 'shared', clientId: 'redis-two-2-y', ...elsewhere },
+      { name: 'third', mode: 'exclusive', clientId: 'redis-three-4-z', ...elsewhere },
+    ]);
   }),
 );
 
