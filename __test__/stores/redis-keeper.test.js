@@ -5,6 +5,7 @@ const { EventEmitter } = require('node:events');
 const fs = require('node:fs');
 const path = require('node:path');
 const { test } = require('node:test');
+const { setTimeout: sleep } = require('node:timers/promises');
 const threads = require('node:worker_threads');
 
 // The thread that started the lock worker, which would be told.
@@ -15,7 +16,7 @@ const { RedisKeeper } = require('../../lib/stores/redis/keeper.js');
 const { Place } = require('../../lib/stores/redis/place.js');
 const { CLEAR, ENQUEUE, RELEASE, RENEW, TRY } = require('../../lib/stores/redis/script.js');
 const { hashOf } = require('../../lib/stores/retry.js');
-const { TAKEN } = require('../../lib/stores/verbs.js');
+const { TAKEN, UNREACHABLE } = require('../../lib/stores/verbs.js');
 const { createFolder } = require('../helpers/folder.js');
 const { ticketOf: anyTicket } = require('../helpers/keepers.js');
 const { deferred, turns } = require('../helpers/names.js');
@@ -29,7 +30,16 @@ const SECONDS = 2000;
 /** A keeper, and the steps of its tickets; `answer(verb)` says what the script answers, or throws what the server says. */
 function create(t, answer, more = {}) {
   const steps = [];
-  const it = { steps, waits: [], hear: null, countReplicas: () => 1, tickets: () => [], answerRelease: () => {} };
+  const it = {
+    steps,
+    waits: [],
+    hear: null,
+    countReplicas: () => 1,
+    tickets: () => [],
+    answerRelease: () => {},
+    connect: () => {},
+    clients: [],
+  };
   const module = path.join(createFolder(t), 'client.js');
   fs.writeFileSync(module, '');
   require(module);
@@ -57,7 +67,12 @@ function create(t, answer, more = {}) {
       },
       destroy: async () => {},
     });
-  require.cache[module].exports = { connect: async () => client() };
+  const connect = async () => {
+    await it.connect();
+    it.clients.push(client());
+    return it.clients.at(-1);
+  };
+  require.cache[module].exports = { connect };
   const desk = binding.openDesk(false);
   const settings = { namespace: 'kept', connectTimeout: 30_000, lease: 60_000, renew: 10, replicas: 0, ...more };
   const keeper = new RedisKeeper({ kind: 'redis', connection: { module }, settings }, desk);
@@ -353,6 +368,147 @@ test(
     }
   }),
 );
+
+test(
+  'a lock that was renewed for a while is lost as unreachable once its own time is over, though nobody looks',
+  watched(async (t, threads) => {
+    let isThere = true;
+    const answer = () => {
+      if (isThere) return GRANTED;
+      throw new Error('LOADING Redis is loading the dataset in memory');
+    };
+    const it = create(t, answer, { lease: 600_000, renew: 20 });
+    const { mock: ended } = t.mock.method(binding, 'endLease', () => {});
+    const [{ leaseTime }, { setTimeout }] = [binding, clock];
+    let later = 0;
+    t.mock.method(binding, 'leaseTime', () => leaseTime() + later);
+    /** The looks at whether its time is over. */
+    const looks = [];
+    t.mock.method(clock, 'setTimeout', (act, ms) =>
+      ms > 40_000 ? { unref: () => looks.push(act) } : setTimeout(act, ms),
+    );
+    await it.keeper.lock(ticketOf());
+    later += 400_000;
+    const { renewals } = it.keeper.counts;
+    await threads.until('it is renewed', () => it.keeper.counts.renewals > renewals + 1);
+    later += 300_000;
+    looks[0]();
+    assert.deepEqual([it.keeper.stats().losses, ended.callCount(), looks.length], [0, 0, 2]);
+    isThere = false;
+    later += 500_000;
+    looks[1]();
+    assert.deepEqual([ended.calls[0].arguments[2], it.keeper.stats().losses, it.mark], [UNREACHABLE, 1, 'set']);
+  }),
+);
+
+test(
+  'who has said that all is well, and ends inside before the server has heard of it, leaves its mark',
+  watched(async (t) => {
+    for (const [isAbandoned, mark] of [
+      [true, 'set'],
+      [false, 'clear'],
+    ]) {
+      const it = create(t, (verb) => {
+        if (verb === CLEAR) throw new Error('LOADING Redis is loading the dataset in memory');
+        return [1, '7', '1', '0'];
+      });
+      const ticket = ticketOf();
+      await it.keeper.lock(ticket);
+      it.keeper.markConsistent(ticket);
+      it.keeper.release(ticket, isAbandoned);
+      assert.deepEqual([it.steps.at(-1), it.mark], [RELEASE, mark]);
+    }
+  }),
+);
+
+test(
+  'a request that is withdrawn while it is asked for is given back with its answer, and nothing is called for it any more',
+  watched(async (t, threads) => {
+    const answered = deferred();
+    const it = create(t, () => answered.promise);
+    const { mock: intervals } = t.mock.method(clock, 'setInterval');
+    const ticket = ticketOf();
+    const lock = it.keeper.lock(ticket);
+    await threads.until('it is asked for', () => it.steps.length > 0);
+    ticket.isCancelled = true;
+    it.keeper.cancel(ticket);
+    answered.resolve(WAITS);
+    assert.equal(await lock, null);
+    assert.deepEqual([it.steps.slice(0, 3), it.mark, intervals.callCount()], [[ENQUEUE, RELEASE, RELEASE], '', 0]);
+  }),
+);
+
+test(
+  'a connection that ends is begun again for who waits or holds, and for nobody else',
+  watched(async (t, threads) => {
+    const it = create(t, () => GRANTED, { lease: 600_000, renew: 200_000 });
+    const [first, second] = [ticketOf(), ticketOf()];
+    await Promise.all([it.keeper.lock(first), it.keeper.lock(second)]);
+    it.keeper.release(first, false);
+    assert.equal(it.clients.length, 2);
+    it.clients[0].emit('end');
+    await threads.until('it was renewed over another', () => it.steps.at(-1) === RENEW);
+    assert.deepEqual([it.clients.length, it.keeper.stats().connects], [4, 2]);
+    it.keeper.release(second, false);
+    await it.keeper.releases.over();
+    it.clients[3].emit('end');
+    assert.equal(it.keeper.connections, 0);
+    // Longer than the first pause before another would be begun.
+    await sleep(200);
+    assert.equal(it.clients.length, 4);
+  }),
+);
+
+/** By how it ends: what keeps a release from the server, and what ends that. */
+const LATER = {
+  'once it was heard': [
+    (it) => {
+      let failed = 0;
+      it.answerRelease = () => {
+        failed += 1;
+        if (failed < 3) throw new Error('LOADING Redis is loading the dataset in memory');
+      };
+    },
+    () => {},
+    3,
+  ],
+  'with the time of its ticket': [
+    (it) => {
+      it.connect = () => Promise.reject(new Error('not there'));
+      it.clients[0].emit('end');
+    },
+    (_, t) => {
+      const { leaseTime } = binding;
+      t.mock.method(binding, 'leaseTime', () => leaseTime() + 700_000);
+    },
+    0,
+  ],
+  'with the store': [
+    (it) => {
+      it.connect = () => Promise.reject(new Error('not there'));
+      it.clients[0].emit('end');
+    },
+    (it) => it.keeper.close(),
+    0,
+  ],
+};
+
+for (const [how, [begin, end, times]] of Object.entries(LATER)) {
+  test(
+    `a release that the server has not heard is tried again, and that ends ${how}`,
+    watched(async (t) => {
+      const it = create(t, () => GRANTED, { lease: 600_000, renew: 200_000 });
+      const ticket = ticketOf();
+      await it.keeper.lock(ticket);
+      begin(it);
+      it.keeper.release(ticket, false);
+      const over = it.keeper.releases.over();
+      await end(it, t);
+      await over;
+      assert.equal(it.steps.filter((step) => step === RELEASE).length, times);
+    }),
+  );
+}
 
 test('a request is called when its last time is over, and not at all once it is over', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] });
