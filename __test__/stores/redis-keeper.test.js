@@ -38,6 +38,7 @@ function create(t, answer, more = {}) {
     tickets: () => [],
     answerRelease: () => {},
     connect: () => {},
+    subscribe: () => {},
     clients: [],
   };
   const module = path.join(createFolder(t), 'client.js');
@@ -56,13 +57,14 @@ function create(t, answer, more = {}) {
         // That of the probe has no number.
         if (!/\/\d+$/.test(id ?? '')) return '';
         steps.push(verb);
-        it.mark = mark;
         it.id = id;
         if (verb !== RELEASE) return answer(verb, steps);
+        it.mark = mark;
         await it.answerRelease();
         return [0, '0', '0', '0'];
       },
       subscribe: async (_channel, act) => {
+        await it.subscribe();
         it.hear = act;
       },
       destroy: async () => {},
@@ -97,6 +99,31 @@ test(
     assert.equal(steps[0], ENQUEUE);
     assert.equal(steps.filter((step) => step === ENQUEUE).length, 1);
     assert.equal(steps.at(-1), RELEASE);
+  }),
+);
+
+test(
+  'a wait ends with the refusal of a later connection that the server refuses for good, and goes on beside one of a moment',
+  watched(async (t, threads) => {
+    for (const says of ['LOADING Redis is loading the dataset in memory', "NOPERM No permissions to run 'subscribe'"]) {
+      const it = create(t, (_, { length }) => (length > 1 ? GRANTED : WAITS), { lease: 600_000, renew: 200_000 });
+      const ticket = ticketOf();
+      const lock = it.keeper.lock(ticket);
+      await threads.until('it is in line', () => ticket.place?.heard > 0);
+      let refused = 0;
+      it.subscribe = () => {
+        refused += 1;
+        if (refused < 3) throw new Error(says);
+      };
+      it.clients[0].emit('end');
+      if (says.startsWith('NOPERM')) {
+        const message = /^Redis refuses: NOPERM .* needs the rights to run /;
+        await assert.rejects(lock, { code: 'ERR_LOCK_STORE', isFinal: true, message });
+      } else {
+        assert.equal((await lock).fence, 7n);
+        it.keeper.release(ticket, false);
+      }
+    }
   }),
 );
 
@@ -157,6 +184,8 @@ test(
       it.hear(`7 0 ${it.id}`);
       assert.equal((await lock).fence, fence);
       assert.deepEqual(it.steps, steps);
+      // No code has run with the first.
+      assert.equal(it.mark, steps.includes(RELEASE) ? '' : undefined);
       it.keeper.release(ticket, false);
     }
   }),
@@ -435,6 +464,36 @@ test(
     answered.resolve(WAITS);
     assert.equal(await lock, null);
     assert.deepEqual([it.steps.slice(0, 3), it.mark, intervals.callCount()], [[ENQUEUE, RELEASE, RELEASE], '', 0]);
+  }),
+);
+
+test(
+  'a request that is withdrawn before it is asked for, or when it was granted already, is asked for, or held, as before',
+  watched(async (t) => {
+    const it = create(t, () => GRANTED);
+    const ticket = ticketOf();
+    it.keeper.cancel(ticket);
+    it.keeper.release(ticket, false);
+    await it.keeper.lock(ticket);
+    it.keeper.cancel(ticket);
+    assert.deepEqual(it.steps, [ENQUEUE]);
+    it.keeper.release(ticket, false);
+    it.keeper.release(ticket, false);
+    assert.deepEqual(it.steps, [ENQUEUE, RELEASE]);
+  }),
+);
+
+test(
+  'check() is the time of a round trip, without that of a connection which is begun for it',
+  watched(async (t) => {
+    const it = create(t, () => GRANTED);
+    let now = 1000;
+    t.mock.method(clock, 'now', () => now);
+    it.connect = () => {
+      now += 500;
+    };
+    assert.deepEqual(await it.keeper.check(), { roundTripMs: 0 });
+    assert.equal(now, 2000);
   }),
 );
 

@@ -76,11 +76,44 @@ test('redis: a user who lacks a right is refused at once', options(servers.hasRe
     await server.ask('ACL', 'SETUSER', `no-${command}`, 'on', '>secret', '~*', '&*', '+@all', `-${command}`);
     const url = Object.assign(new URL(server.url), { username: `no-${command}`, password: 'secret' }).href;
     const locks = open(t, redis(url));
-    const refused = { code: 'ERR_LOCK_STORE', message: /no permissions to run|can't run this command/ };
+    const refused = {
+      code: 'ERR_LOCK_STORE',
+      message: /(no permissions to run|can't run this command).* needs the rights to run EVAL, /,
+    };
     await assert.rejects(locks.acquireAsync('a', { timeout: 30_000 }), refused, command);
     await locks.close();
   }
 });
+
+test(
+  'redis: the rights that a refusal names are enough for all that locks do',
+  options(servers.hasRedis, 'redis'),
+  async (t) => {
+    const server = await servers.startRedis();
+    t.after(() => server.stop());
+    const urlOf = (username) => Object.assign(new URL(server.url), { username, password: 'secret' }).href;
+    const setUser = (name, ...rights) =>
+      server.run('ACL', 'SETUSER', name, 'on', '>secret', '~sablock:*', '&sablock:*', '-@all', ...rights);
+    await setUser('none');
+    const { message } = await open(t, redis(urlOf('none')))
+      .acquireAsync('one')
+      .catch((error) => error);
+    const named = /The user needs the rights to run (.*)\.$/.exec(message)[1].split(/, | and /);
+    await setUser('modest', ...named.map((name) => `+${name}`));
+    const [locks, near, other] = [urlOf('modest'), urlOf('modest'), server.url].map((url, index) =>
+      open(t, redis(url, { renew: 10_000, replicas: index === 1 ? 1 : 0 })),
+    );
+    const held = await other.acquireAsync('held', { mode: 'shared' });
+    const waits = locks.acquireAsync('held');
+    await seen(async () => (await locks.query()).held.length === 1);
+    held.unlock();
+    assert.equal((await waits).unlock(), true);
+    await locks.check();
+    await assert.rejects(near.acquireAsync('counted', { ifAvailable: true }), {
+      message: /^Of 1 replicas of Redis, 0 have/,
+    });
+  },
+);
 
 test('redis: a right that is taken away ends the waits', options(servers.hasRedis, 'redis'), async (t) => {
   const server = await servers.startRedis();

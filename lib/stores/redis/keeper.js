@@ -313,7 +313,12 @@ class RedisKeeper extends LeaseKeeper {
   }
 
   async #introduce(link) {
-    await link.subscribe(this.#channel, (message) => this.#hear(message));
+    try {
+      await link.subscribe(this.#channel, (message) => this.#hear(message));
+    } catch (thrown) {
+      const error = toError(thrown);
+      throw refusalOf(error) ?? error;
+    }
     await tryAll(link, this.#channel, this.settings);
   }
 
@@ -323,8 +328,10 @@ class RedisKeeper extends LeaseKeeper {
         await this.connection.getLater();
         for (const place of this.#places.values()) this.#renew(place);
         return;
-      } catch {
-        // Again after the next pause.
+      } catch (error) {
+        // Again after the next pause, for who holds; who waits is told what is refused for ever.
+        const waiting = [...this.#places.values()].filter(({ isHeld }) => error.isFinal === true && !isHeld);
+        for (const { settle } of waiting) settle.reject(error);
       }
     }
   }
