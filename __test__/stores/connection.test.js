@@ -337,6 +337,14 @@ for (const [what, answer, connectionTo, message, more] of [
   });
 }
 
+test('redis: of a port that nobody listens at nothing is said of TLS', { timeout: limit(30_000) }, async (t) => {
+  for (const connection of ['rediss://127.0.0.1:1', { host: '127.0.0.1', port: 1, tls: {} }]) {
+    const manager = new LockManager({ store: redis(connection) });
+    t.after(() => manager.close());
+    await assert.rejects(manager.acquireAsync('one'), { message: /^Redis cannot be reached: [^?]*ECONNREFUSED[^?]*$/ });
+  }
+});
+
 for (const [client, storeOf] of Object.entries({
   redis: (port, settings) => redis({ socket: { host: '127.0.0.1', port } }, settings),
   ioredis: (port, settings) => redis({ host: '127.0.0.1', port }, settings),

@@ -113,6 +113,32 @@ test('those who can wait share one try, after a pause that grows with each in va
   assert.deepEqual([paused, tries], [[50, 100, 200, 400, 50], 5]);
 });
 
+test('a wait that fails again and again pauses longer each time; one whose connection is lost asks once there is another', async (t) => {
+  const paused = [];
+  t.mock.method(clock, 'setTimeout', (resolve, ms) => {
+    paused.push(ms);
+    queueMicrotask(resolve);
+  });
+  let begins = 0;
+  const { connection } = create(async () => {
+    begins += 1;
+    // The second is reached at the third try.
+    if (begins === 2 || begins === 3) throw new Error('not there');
+    return {};
+  });
+  await connection.get();
+  let asked = 0;
+  const once = async () => {
+    asked += 1;
+    if (asked === 8) return 'granted';
+    if (asked === 7) connection.lose(connection.current, new Error('lost'));
+    throw new Error('not now');
+  };
+  assert.equal(await connection.lock({ isCancelled: false, isTry: false }, once), 'granted');
+  assert.deepEqual(paused, [50, 100, 200, 400, 800, 1600, 50, 100, 200]);
+  assert.deepEqual([asked, begins], [8, 4]);
+});
+
 test('there is one connection at a time; another follows when it is lost, and each change is told once', async () => {
   const { connection } = create();
   const [one, same] = await Promise.all([connection.get(), connection.get()]);
@@ -124,20 +150,21 @@ test('there is one connection at a time; another follows when it is lost, and ea
   assert.notEqual(await connection.get(), one);
   assert.deepEqual(told, ['connected', 'unreachable', 'reconnected']);
   connection.close();
-  await assert.rejects(connection.get(), STORE);
+  for (const verb of ['get', 'getLater']) await assert.rejects(connection[verb](), { ...STORE, message: /was closed/ });
+  assert.equal(connection.count, 2);
 });
 
 test('one that was over as soon as it had begun, or that began when all was closed, is ended', async () => {
   const over = { isOver: true };
   const ofOver = create(async () => over);
-  await assert.rejects(ofOver.connection.get(), STORE);
+  await assert.rejects(ofOver.connection.get(), { ...STORE, message: 'It has ended the connection.' });
   assert.deepEqual([ofOver.ended, ofOver.connection.current, told], [[over], null, ['unreachable']]);
 
   const late = {};
   const ofLate = create(async () => late);
   const connecting = ofLate.connection.get();
   ofLate.connection.close();
-  await assert.rejects(connecting, STORE);
+  await assert.rejects(connecting, { ...STORE, message: /was closed/ });
   assert.deepEqual([ofLate.ended, ofLate.connection.current, told], [[late], null, []]);
 });
 

@@ -110,6 +110,10 @@ test(
     await noting(async (uncaught) => {
       // biome-ignore lint/suspicious/noThenProperty: that of a client.
       await assert.rejects(within(10, { then() {} }), { code: 'ERR_LOCK_STORE' });
+      // Nor is one that fails later.
+      const later = sleep(30).then(fail);
+      await assert.rejects(within(10, later), { code: 'ERR_LOCK_STORE' });
+      await assert.rejects(later, { message: 'on purpose' });
       await sleep(10);
       assert.deepEqual(uncaught, []);
     });
