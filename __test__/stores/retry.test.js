@@ -140,7 +140,7 @@ test('a wait that fails again and again pauses longer each time; one whose conne
 });
 
 test('there is one connection at a time; another follows when it is lost, and each change is told once', async () => {
-  const { connection } = create();
+  const { connection, ended } = create();
   const [one, same] = await Promise.all([connection.get(), connection.get()]);
   assert.equal(same, one);
   assert.equal(connection.lose({}, new Error('of an earlier one')), false);
@@ -151,7 +151,7 @@ test('there is one connection at a time; another follows when it is lost, and ea
   assert.deepEqual(told, ['connected', 'unreachable', 'reconnected']);
   connection.close();
   for (const verb of ['get', 'getLater']) await assert.rejects(connection[verb](), { ...STORE, message: /was closed/ });
-  assert.equal(connection.count, 2);
+  assert.deepEqual([connection.count, ended], [2, []]);
 });
 
 test('one that was over as soon as it had begun, or that began when all was closed, is ended', async () => {
