@@ -14,6 +14,7 @@ const { readConnection } = require('../../lib/stores/etcd/connection.js');
 const { mysql } = require('../../lib/stores/mysql.js');
 const { postgres } = require('../../lib/stores/postgres.js');
 const { redis } = require('../../lib/stores/redis.js');
+const { connect } = require('../../lib/stores/redis/client.js');
 const { clientsFor } = require('../../lib/stores/redis/options.js');
 const { descriptionOf } = require('../../lib/stores/store.js');
 const { createFolder } = require('../helpers/folder.js');
@@ -334,6 +335,49 @@ for (const [what, answer, connectionTo, message, more] of [
     const manager = new LockManager({ store: redis(connectionTo(server.address().port), more) });
     t.after(() => manager.close());
     await assert.rejects(manager.acquireAsync('one'), { code: 'ERR_LOCK_STORE', message });
+  });
+}
+
+for (const [what, says, message] of [
+  [
+    'says why, at a path',
+    '-ERR max number of clients reached\r\n',
+    'Connection is closed (ERR max number of clients reached)',
+  ],
+  [
+    'says so in two parts',
+    ['-ERR max number', ' of clients reached\r\n'],
+    'Connection is closed (ERR max number of clients reached)',
+  ],
+  ['says nothing', [], 'Connection is closed'],
+  ['says something else', '+OK\r\n', 'Connection is closed'],
+]) {
+  test(`ioredis: of a server that ends the connection at once, and ${what}, the error says that`, {
+    timeout: limit(30_000),
+  }, async (t) => {
+    const server = net.createServer(async (socket) => {
+      socket.on('error', () => {});
+      socket.resume();
+      for (const part of [says].flat()) {
+        socket.write(part);
+        // Else both come as one.
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+      socket.end();
+    });
+    const at = path.join(createFolder(t), 'socket');
+    await new Promise((resolve) => server.listen(at, resolve));
+    t.after(() => server.close());
+    const connection = { path: at };
+    const settings = { connectTimeout: 20_000 };
+    await assert.rejects(
+      connect({ connection, settings }, () => {}),
+      {
+        code: 'ERR_LOCK_STORE',
+        isFinal: false,
+        message: `Redis cannot be reached: ${message}.`,
+      },
+    );
   });
 }
 

@@ -386,6 +386,12 @@ test(
     status = binding.TIMED_OUT;
     assert.throws(() => it.outer.askHoldersBlocking('its name'), isUnknown(/not answered within 1000 ms/));
     assert.deepEqual(times, [1000, 1000, 1000]);
+    // Nor while its next lock worker has not begun.
+    t.mock.method(binding, 'deskState', () => 0);
+    kindsOf(it);
+    await assert.rejects(it.outer.askHolders('its name'), isUnknown(/has not begun yet/));
+    assert.throws(() => it.outer.askHoldersBlocking('its name'), isUnknown(/has not begun yet/));
+    assert.deepEqual([kindsOf(it), times.length], [[], 3]);
   }),
 );
 

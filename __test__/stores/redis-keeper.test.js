@@ -6,10 +6,11 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { test } = require('node:test');
 const { setTimeout: sleep } = require('node:timers/promises');
-const threads = require('node:worker_threads');
+const workers = require('node:worker_threads');
 
 // The thread that started the lock worker, which would be told.
-threads.parentPort = { postMessage() {} };
+workers.parentPort = { postMessage() {} };
+const { fromText } = require('../../lib/engine/error-text.js');
 const { binding } = require('../../lib/engine/thread.js');
 const clock = require('../../lib/load/clock.js');
 const { RedisKeeper } = require('../../lib/stores/redis/keeper.js');
@@ -39,6 +40,7 @@ function create(t, answer, more = {}) {
     answerRelease: () => {},
     connect: () => {},
     subscribe: () => {},
+    ping: () => 'PONG',
     clients: [],
   };
   const module = path.join(createFolder(t), 'client.js');
@@ -52,6 +54,7 @@ function create(t, answer, more = {}) {
           it.waits.push(args.slice(1).map(Number));
           return steps.push('WAIT') && it.countReplicas();
         }
+        if (args[0] === 'PING') return it.ping();
         if (args[0] === 'TIME') return [String(SECONDS), '999'];
         if (args[0] === 'HVALS') return it.tickets(args[1]);
         // That of the probe has no number.
@@ -494,6 +497,47 @@ test(
     };
     assert.deepEqual(await it.keeper.check(), { roundTripMs: 0 });
     assert.equal(now, 2000);
+  }),
+);
+
+test(
+  'a server that does not answer in its time is not there, and has the time of replicas beside; an answer that has come counts',
+  watched(async (t, threads) => {
+    for (const [replicas, limit] of [
+      [0, 50_000],
+      [1, 58_000],
+    ]) {
+      const it = create(t, () => GRANTED, { replicas, connectTimeout: 50_000, renew: 8000, lease: 30_000 });
+      await it.keeper.connection.get();
+      const { setTimeout } = clock;
+      const ends = [];
+      const { mock } = t.mock.method(clock, 'setTimeout', (act, ms) =>
+        ms < 50_000 ? setTimeout(act, ms) : { unref: () => ends.push([act, ms]) },
+      );
+      const told = t.mock.method(workers.parentPort, 'postMessage');
+      const answered = deferred();
+      it.ping = () => answered.promise;
+      const pings = [it.keeper.ping(), it.keeper.ping()];
+      assert.deepEqual(
+        ends.map(([, ms]) => ms),
+        [limit, limit],
+      );
+      ends[0][0]();
+      answered.resolve('PONG');
+      await Promise.all(pings);
+      for (let turn = 0; turn < 3; turn += 1) await new Promise(setImmediate);
+      assert.deepEqual([it.keeper.connections, told.mock.callCount()], [2, 0]);
+      it.ping = () => new Promise(() => {});
+      it.keeper.ping();
+      ends[2][0]();
+      await threads.until('it is not there', () => told.mock.callCount() > 0);
+      assert.equal(it.keeper.connections, 0);
+      const [{ sablockStore }] = told.mock.calls[0].arguments;
+      assert.equal(sablockStore.event, 'unreachable');
+      assert.equal(fromText(sablockStore.error).message, `Redis has not answered within ${limit} ms.`);
+      told.mock.restore();
+      mock.restore();
+    }
   }),
 );
 
