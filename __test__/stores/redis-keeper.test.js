@@ -41,6 +41,8 @@ function create(t, answer, more = {}) {
     connect: () => {},
     subscribe: () => {},
     ping: () => 'PONG',
+    info: '',
+    destroyed: 0,
     clients: [],
   };
   const module = path.join(createFolder(t), 'client.js');
@@ -54,6 +56,7 @@ function create(t, answer, more = {}) {
           it.waits.push(args.slice(1).map(Number));
           return steps.push('WAIT') && it.countReplicas();
         }
+        if (args[0] === 'INFO') return it.info;
         if (args[0] === 'PING') return it.ping();
         if (args[0] === 'TIME') return [String(SECONDS), '999'];
         if (args[0] === 'HVALS') return it.tickets(args[1]);
@@ -70,7 +73,9 @@ function create(t, answer, more = {}) {
         await it.subscribe();
         it.hear = act;
       },
-      destroy: async () => {},
+      destroy: async () => {
+        it.destroyed += 1;
+      },
     });
   const connect = async () => {
     await it.connect();
@@ -124,6 +129,7 @@ test(
         await assert.rejects(lock, { code: 'ERR_LOCK_STORE', isFinal: true, message });
       } else {
         assert.equal((await lock).fence, 7n);
+        assert.deepEqual([it.clients.length, it.destroyed], [8, 6]);
         it.keeper.release(ticket, false);
       }
     }
@@ -473,16 +479,59 @@ test(
 test(
   'a request that is withdrawn before it is asked for, or when it was granted already, is asked for, or held, as before',
   watched(async (t) => {
-    const it = create(t, () => GRANTED);
+    const it = create(t, () => it.answer() && GRANTED, { lease: 600_000, renew: 200_000 });
     const ticket = ticketOf();
     it.keeper.cancel(ticket);
     it.keeper.release(ticket, false);
+    const { leaseTime } = binding;
+    let later = 0;
+    t.mock.method(binding, 'leaseTime', () => leaseTime() + later);
+    it.answer = () => (later += 5000);
     await it.keeper.lock(ticket);
     it.keeper.cancel(ticket);
     assert.deepEqual(it.steps, [ENQUEUE]);
+    const { roundTripMs, ...counts } = it.keeper.stats();
+    assert.ok(roundTripMs >= 5000 && roundTripMs < 20_000, `${roundTripMs} ms`);
+    assert.deepEqual(counts, { connects: 1, grants: 1, renewals: 0, losses: 0, connections: 2 });
     it.keeper.release(ticket, false);
     it.keeper.release(ticket, false);
     assert.deepEqual(it.steps, [ENQUEUE, RELEASE]);
+  }),
+);
+
+test(
+  'all is well, says a holder, and an answer to what was asked before does not count as its answer',
+  watched(async (t, threads) => {
+    const renewed = deferred();
+    const it = create(t, (verb) => {
+      if (verb === CLEAR) throw new Error('LOADING Redis is loading the dataset in memory');
+      return verb === RENEW ? renewed.promise : [1, '7', '1', '0'];
+    });
+    const ticket = ticketOf();
+    await it.keeper.lock(ticket);
+    await threads.until('a renewal is on its way', () => it.steps.includes(RENEW));
+    it.keeper.markConsistent(ticket);
+    renewed.resolve([1, '7', '1', '0']);
+    await turns();
+    const { length } = it.steps;
+    await threads.until('it was said again', () => it.steps.length > length + 1);
+    assert.deepEqual(new Set(it.steps.slice(length)), new Set([CLEAR]));
+    it.keeper.release(ticket, false);
+    assert.equal(it.mark, 'clear');
+  }),
+);
+
+test(
+  'a client that rejects with what is no error is said to have failed with it',
+  watched(async (t) => {
+    const it = create(t, () => GRANTED);
+    for (const [reason, says] of [
+      [undefined, 'undefined'],
+      ['a word', "'a word'"],
+    ]) {
+      it.ping = () => Promise.reject(reason);
+      await assert.rejects(it.keeper.check(), { message: `The client failed with ${says}` });
+    }
   }),
 );
 
@@ -545,6 +594,8 @@ test(
   'a connection that ends is begun again for who waits or holds, and for nobody else',
   watched(async (t, threads) => {
     const it = create(t, () => GRANTED, { lease: 600_000, renew: 200_000 });
+    it.info = 'maxmemory_policy:allkeys-lru';
+    const told = t.mock.method(workers.parentPort, 'postMessage');
     const [first, second] = [ticketOf(), ticketOf()];
     await Promise.all([it.keeper.lock(first), it.keeper.lock(second)]);
     it.keeper.release(first, false);
@@ -558,7 +609,9 @@ test(
     assert.equal(it.keeper.connections, 0);
     // Longer than the first pause before another would be begun.
     await sleep(200);
-    assert.equal(it.clients.length, 4);
+    assert.deepEqual([it.clients.length, it.destroyed], [4, 4]);
+    const warnings = told.mock.calls.filter(({ arguments: [{ sablockWarning }] }) => sablockWarning !== undefined);
+    assert.equal(warnings.length, 1, 'a server that evicts keys is warned of once');
   }),
 );
 
@@ -601,13 +654,15 @@ for (const [how, [begin, end, times]] of Object.entries(LATER)) {
     `a release that the server has not heard is tried again, and that ends ${how}`,
     watched(async (t) => {
       const it = create(t, () => GRANTED, { lease: 600_000, renew: 200_000 });
-      const ticket = ticketOf();
-      await it.keeper.lock(ticket);
+      const [ticket, kept] = [ticketOf(), ticketOf()];
+      await Promise.all([it.keeper.lock(ticket), it.keeper.lock(kept)]);
       begin(it);
       it.keeper.release(ticket, false);
       const over = it.keeper.releases.over();
       await end(it, t);
       await over;
+      // What is held still ends nothing, nor does it try without a pause.
+      await sleep(1);
       assert.equal(it.steps.filter((step) => step === RELEASE).length, times);
     }),
   );
