@@ -251,6 +251,17 @@ test('of each client the options that lead to its server are taken, and no other
   const account = { username: 'a', password: 'b', database: 3 };
   const taken = of(redis, createClient({ socket: { ...socket, reconnectStrategy: false }, ...account, name: 'n' }));
   assert.deepEqual(taken, { socket, ...account });
+  // By what they have, of whatever class.
+  const like = (options, more) => ({ sendCommand() {}, options, ...more });
+  for (const more of [{ isCluster: true }, { slots: [] }]) {
+    assert.throws(() => redis(like({ host: 'a', socket: { host: 'a' } }, more)), refused(/for Cluster and Sentinel/));
+  }
+  const url = 'redis://host';
+  assert.deepEqual(of(redis, like({ url, socket: { tls: true }, password: null, database: 0 })), {
+    url,
+    socket: { tls: true },
+    database: 0,
+  });
   const made = { user: 'a', password: 'b', database: 'd', host: 'host', port: 7, ssl: tls };
   const connection = { query() {}, connectionParameters: { ...made, options: '-c a=b', statement_timeout: 5 } };
   assert.deepEqual(of(postgres, connection), { ...made, options: '-c a=b' });

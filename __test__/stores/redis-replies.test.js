@@ -5,6 +5,7 @@ const { test } = require('node:test');
 const { LockManager } = require('../..');
 const { redis } = require('../../lib/stores/redis.js');
 const { refusalOf } = require('../../lib/stores/redis/client.js');
+const { tryAll } = require('../../lib/stores/redis/rights.js');
 const { startProxy } = require('../helpers/proxy.js');
 const { freePort, hasRedis, startRedis } = require('../helpers/servers.js');
 const { messagesOf, seen } = require('../helpers/stores.js');
@@ -46,6 +47,23 @@ test('a reply that is no answer says whether the server serves later, or never',
     const error = refusalOf(new Error(text));
     const when = error?.isFinal === true ? 'never' : 'later';
     assert.equal(error === null ? 'else' : when, expected, text);
+  }
+});
+
+test('a first connection is refused by what the server says for good, or unlike a server, and not by what passes', async () => {
+  for (const [text, expected] of WORDS) {
+    const asked = [];
+    const said = new Error(text);
+    const send = async ([command]) => {
+      if (asked.push(command) === 2) throw said;
+    };
+    const outcome = await tryAll({ send }, 'channel', { namespace: 'n', lease: 1000 }).then(
+      () => 'later',
+      (error) => (error === said ? 'else' : `never, ${error.code}`),
+    );
+    const isRefused = expected === 'never' || text.startsWith('READONLY');
+    assert.equal(outcome, isRefused ? 'never, ERR_LOCK_STORE' : expected, text);
+    assert.deepEqual(asked, ['EVAL', 'EVALSHA', 'PUBLISH']);
   }
 });
 

@@ -129,6 +129,16 @@ test('whoever only waited to be alone, and whose time is over, leaves no mark', 
   assert.deepEqual({ isGranted, isMarked }, { isGranted: true, isMarked: false });
 });
 
+test('what is known of a name goes a day after the longest time that a ticket of it has', options, async (t) => {
+  const { step, server } = await serve(t);
+  const days = 3;
+  await step(ENQUEUE, 'shares', { shared: true, lease: days * 24 * HOUR });
+  for (const key of KEYS) {
+    const left = Number(await server.ask('TTL', key)) / 86_400;
+    assert.ok(left > days + 0.9 && left <= days + 1, `${key}: ${left} days`);
+  }
+});
+
 test('of those who share, and get in by one step, each has a fence of its own', options, async (t) => {
   const { step } = await serve(t);
   const alone = await step(ENQUEUE, 'alone');
