@@ -28,6 +28,8 @@ test('the first that is installed is taken, of those that only the main script f
   install(t, 'sablock-one', 'sablock-two');
   assert.deepEqual(findClient(['sablock-two', 'sablock-one']), { name: 'sablock-two', client: { of: 'sablock-two' } });
   assert.deepEqual(findClient(['sablock-none', 'sablock-one']).name, 'sablock-one');
+  // The order of names counts, wherever they are found.
+  assert.equal(findClient(['sablock-one', 'pg']).name, 'sablock-one');
   // This package finds it first.
   assert.equal(findClient(['pg', 'sablock-one']).client, require('pg'));
 });

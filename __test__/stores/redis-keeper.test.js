@@ -536,6 +536,21 @@ test(
 );
 
 test(
+  'a server whose settings say nothing of eviction is not warned of',
+  watched(async (t) => {
+    const told = t.mock.method(workers.parentPort, 'postMessage');
+    const it = create(t, () => GRANTED);
+    it.info = 'used_memory:1';
+    await it.keeper.check();
+    await turns();
+    assert.deepEqual(
+      told.mock.calls.map(({ arguments: [{ sablockStore }] }) => sablockStore?.event),
+      ['connected'],
+    );
+  }),
+);
+
+test(
   'check() is the time of a round trip, without that of a connection which is begun for it',
   watched(async (t) => {
     const it = create(t, () => GRANTED);
