@@ -676,7 +676,7 @@ for (const [how, [begin, end, times]] of Object.entries(LATER)) {
       const over = it.keeper.releases.over();
       await end(it, t);
       await over;
-      // What is held still ends nothing, nor does it try without a pause.
+      // A lock that is held still keeps nothing busy: no try is made without a pause.
       await sleep(1);
       assert.equal(it.steps.filter((step) => step === RELEASE).length, times);
     }),
