@@ -15,13 +15,16 @@ fs.mkdirSync(path.join(home, 'node_modules'));
 fs.symlinkSync(root, path.join(home, 'node_modules', 'sablock'), 'junction');
 process.on('exit', () => fs.rmSync(home, { recursive: true, force: true }));
 
-/** Runs Node.js until it ends, or `isEnough(stderr, child)`, which ends it; after `within` milliseconds it is killed. */
+/** Runs Node.js until it ends, or `isEnough(stderr, child)`, which ends it; after `within` milliseconds it is killed, and has failed. */
 function run(args, { isEnough, env, within = 40_000 } = {}) {
   const { NODE_TEST_CONTEXT, ...rest } = process.env;
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, args, { cwd: home, env: { ...rest, ...env } });
     const output = { stdout: '', stderr: '' };
-    const timer = setTimeout(() => child.kill('SIGKILL'), limit(within));
+    const timer = setTimeout(() => {
+      child.kill('SIGKILL');
+      reject(new Error(`not done after ${within} ms:\n${output.stdout}${output.stderr}`));
+    }, limit(within));
     let isKilled = false;
     for (const name of ['stdout', 'stderr']) {
       child[name].setEncoding('utf8').on('data', (text) => {
