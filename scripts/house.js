@@ -50,7 +50,7 @@ const LINES = {
   'src/primitives': 1516,
   'src/sync': 394,
   lib: 771,
-  'lib/cli': 704,
+  'lib/cli': 705,
   'lib/doctor': 2632,
   'lib/engine': 1709,
   'lib/load': 271,

@@ -415,13 +415,15 @@ test('the columns of locks are as wide as what is in them, and no line ends with
   await ended;
 });
 
-test('what a terminal would obey is escaped in a name, and nothing else', SETTINGS, async () => {
+test('what a terminal would obey, or nobody would see, is escaped in a name, and nothing else', SETTINGS, async () => {
   const directory = newDirectory();
   const manager = new LockManager({ directory });
-  const ranges = ['\u0000\u001f', '\u007f\u0085\u009f', '\u200b\u200f', '\u2028\u202e', '\u2066\u2069', '\ufeff'];
-  const [obeyed, plain] = [ranges.join('+'), ' ~\u00a0\u200a\u2010\u202f\u2065\u206aé漢😀'];
+  const signs = ['\u0000\u001f', '\u007f\u0085\u009f', '\u00ad', '\u061c', '\u180e', '\ufeff'];
+  const ranges = ['\u200b\u200f', '\u2028\u202e', '\u2060\u2069', '\u{e0000}\u{e007f}'];
+  const hidden = [...signs, ...ranges].join('+');
+  const plain = ' ~\u00a0\u00ac\u00ae\u200a\u2010\u202f\u206a\u{e0080}é漢😀';
   for (const [name, shown] of [
-    [obeyed, obeyed.replace(/[^+]/g, (character) => `\\u{${character.charCodeAt(0).toString(16)}}`)],
+    [hidden, hidden.replace(/[^+]/gu, (character) => `\\u{${character.codePointAt(0).toString(16)}}`)],
     [`<${plain}>`, `<${plain}>`],
   ]) {
     const held = await manager.acquireAsync(name);

@@ -4,8 +4,9 @@ const path = require('node:path');
 const { fail, print, unknownOption } = require('./output.js');
 const { openLocks, readRecords } = require('./record.js');
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: those are what a terminal would obey.
-const CONTROL = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
+/** What a terminal would obey, or nobody would see: as in the doctor's reports (src/doctor/columns.rs). */
+const HIDDEN =
+  /[\p{Cc}\u{ad}\u{61c}\u{180e}\u{200b}-\u{200f}\u{2028}-\u{202e}\u{2060}-\u{2069}\u{feff}\u{e0000}-\u{e007f}]/gu;
 const toEscape = (character) => `\\u{${character.codePointAt(0).toString(16)}}`;
 const HEAD = ['NAME', 'MODE', 'PID', 'THREAD', 'SINCE', 'ALIVE', 'MARK'];
 
@@ -57,7 +58,7 @@ module.exports = async (args) => {
       return;
     }
     const rows = all.map(({ name, mode, pid, threadId, since, alive, marked }) => [
-      name.replace(CONTROL, toEscape),
+      name.replace(HIDDEN, toEscape),
       mode,
       String(pid ?? '-'),
       String(threadId ?? '-'),
