@@ -65,7 +65,7 @@ const folder = buildVariant(feature, {
   isPacked,
 });
 
-// What is built for tests is slow: beside other work a program of theirs took 50 s, for which it has 30.
+// A binary that is built for tests is slow: beside other work a program of theirs took 50 s, for which it has 30.
 const SLOWNESS = '3';
 
 const run = (...args) => {

@@ -4,7 +4,7 @@ const path = require('node:path');
 const { fail, print, unknownOption } = require('./output.js');
 const { openLocks, readRecords } = require('./record.js');
 
-/** What a terminal would obey, or nobody would see: as in the doctor's reports (src/doctor/columns.rs). */
+/** Characters that a terminal would obey, or nobody would see, as in the doctor's reports (src/doctor/columns.rs). */
 const HIDDEN =
   /[\p{Cc}\u{ad}\u{61c}\u{180e}\u{200b}-\u{200f}\u{2028}-\u{202e}\u{2060}-\u{2069}\u{feff}\u{e0000}-\u{e007f}]/gu;
 const toEscape = (character) => `\\u{${character.codePointAt(0).toString(16)}}`;
