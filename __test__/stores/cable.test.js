@@ -52,7 +52,8 @@ const KINDS = {
   etcd: {
     isThere: servers.hasEtcd,
     make: etcd,
-    settings: { lease: LEASE },
+    // It answers once it has written to the disk, and half of a lease is the time for that.
+    settings: { lease: 2 * LEASE },
     start: () => servers.startEtcd((port) => ({ 'listen-client-urls': `http://0.0.0.0:${port}` })),
   },
 };
