@@ -182,8 +182,10 @@ exports.Actor = class Actor {
 
   /** Says in the log how the thread ends, which it does next. */
   meet(fate) {
+    const tick = this.arena.tick();
+    if (!this.isEnding) this.log.state[STATE.ENDING_TICK] = tick;
     this.isEnding = true;
-    this.log.state[STATE.FATE_TICK] = this.arena.tick();
+    this.log.state[STATE.FATE_TICK] = tick;
     Atomics.store(this.log.state, STATE.FATE, fate);
   }
 

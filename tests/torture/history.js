@@ -80,7 +80,7 @@ function readThread(thread, history) {
     /** When its end had been seen; Infinity: it lives. */
     deathTick: thread.deathTick ?? Infinity,
     /** When its end had begun: by itself, as a tick, or since it was asked to, as a time; Infinity: not so. */
-    fateTick: thread.died && log.state[STATE.FATE_TICK] > 0 ? log.state[STATE.FATE_TICK] : Infinity,
+    endingTick: thread.died && log.state[STATE.ENDING_TICK] > 0 ? log.state[STATE.ENDING_TICK] : Infinity,
     askedToEnd: thread.askedToEnd ?? Infinity,
     /** When its code stopped by itself; Infinity: it did not. */
     stopTick: STOPS.has(thread.fate) ? log.state[STATE.FATE_TICK] : Infinity,

@@ -101,6 +101,8 @@ const STATE = {
   BUSY: 24,
   /** When the thread met its fate. */
   FATE_TICK: 25,
+  /** When it met the first one: after an uncaught error its other tasks go on, and each may meet one. */
+  ENDING_TICK: 26,
 };
 
 /** Why a thread ended; DONE is the good end. */

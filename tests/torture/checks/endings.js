@@ -5,11 +5,11 @@
 const { OUTCOMES, PHASES } = require('../log.js');
 
 exports.checkEndings = ({ threads }, report) => {
-  for (const { id, fate, fateTick, askedToEnd, waits, queued, uses } of threads) {
+  for (const { id, fate, endingTick, askedToEnd, waits, queued, uses } of threads) {
     for (const { phase, outcome, verbName, index, endTick, endTime } of [...waits, ...queued, ...uses]) {
       if (phase !== PHASES.ENDED || outcome !== OUTCOMES.THREAD_ENDING) continue;
-      if (endTick > fateTick || endTime >= askedToEnd) continue;
-      const known = `it ended at tick ${endTick} and ${endTime} ms, with fate ${fate} at ${fateTick}, and asked to end at ${askedToEnd} ms`;
+      if (endTick > endingTick || endTime >= askedToEnd) continue;
+      const known = `it ended at tick ${endTick} and ${endTime} ms, with fate ${fate}; its end began at tick ${endingTick}, or was asked for at ${askedToEnd} ms`;
       report(
         'error',
         `${verbName} #${index} of thread ${id} failed by ERR_LOCK_THREAD_ENDING before that was ending: ${known}`,
