@@ -24,9 +24,10 @@ const run = (code) => {
 };
 `;
 
-/** Makes it in a folder with the files of the package. */
+/** Makes it in a folder with the files of the package, unless they are those of a package that has it. */
 exports.packCore = (folder) => {
   const inFolder = (file) => path.join(folder, file);
+  if (fs.existsSync(inFolder(CORE))) return;
   const texts = new Map();
   const read = (file) => {
     const text = fs.readFileSync(inFolder(file), 'utf8');
