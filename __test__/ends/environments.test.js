@@ -27,7 +27,7 @@ const { SynchronousWorker, skip = false } = load();
 /** Another environment, the package as it is loaded there, and one mutex as both see it. */
 const start = (options = {}) => {
   const environment = new SynchronousWorker(options);
-  const loadThere = () => environment.createRequire(__filename)('..');
+  const loadThere = () => environment.createRequire(__filename)('../..');
   const buffer = new SharedArrayBuffer(2048);
   const mutexOf = (Class, offset = 0) => new Class(buffer, offset, { allowMainThread: true });
   return { environment, loadThere, mutexOf, here: mutexOf(Mutex), there: mutexOf(loadThere().Mutex) };
