@@ -160,6 +160,12 @@ function endsOf(childOf, home, before = () => {}) {
   return { kill, stop };
 }
 
+/** Copies a folder with its rights, which Node.js 22 does not copy: PostgreSQL reads no data that others may read. */
+function copyFolder(from, to) {
+  fs.cpSync(from, to, { recursive: true });
+  fs.chmodSync(to, fs.statSync(from).mode);
+}
+
 /**
  * Puts into `home` the data of a server that nobody has used yet: `make(home, data)` makes them, once for each checkout, which takes
  * seconds, and they are copied. Whoever makes them at the same time as another throws its own away.
@@ -168,14 +174,14 @@ function copyFreshData(name, home, { uid, gid }, make) {
   const made = path.join(__dirname, '..', '..', 'target', name);
   const data = path.join(home, 'data');
   if (fs.existsSync(made)) {
-    fs.cpSync(made, data, { recursive: true });
+    copyFolder(made, data);
     if (uid !== undefined) execFileSync('chown', ['-R', `${uid}:${gid}`, data]);
     return data;
   }
   make(data);
   fs.mkdirSync(path.dirname(made), { recursive: true });
   const own = `${made}-${process.pid}`;
-  fs.cpSync(data, own, { recursive: true });
+  copyFolder(data, own);
   try {
     fs.renameSync(own, made);
   } catch {
