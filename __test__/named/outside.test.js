@@ -805,6 +805,17 @@ const fails = () => {
   throw failure;
 };
 
+/** The waits that are watched, of those that begin from now on. */
+function openWaits(t) {
+  const open = new Set();
+  const hook = createHook({
+    init: (id, type) => type === 'SablockWait' && open.add(id),
+    destroy: (id) => open.delete(id),
+  }).enable();
+  t.after(() => hook.disable());
+  return open;
+}
+
 /** Ends of a wait for the outer lock: what it comes to outside, if the signal aborts, and what is published of the wait. */
 const OUTER_ENDS = {
   'is granted': { outcome: 'acquired', come: (state) => state.held() },
@@ -830,12 +841,7 @@ for (const [how, { outcome, come, isAborted = false }] of Object.entries(OUTER_E
           subscribe(channel, listener);
           t.after(() => unsubscribe(channel, listener));
         }
-        const open = new Set();
-        const hook = createHook({
-          init: (id, type) => type === 'SablockWait' && open.add(id),
-          destroy: (id) => open.delete(id),
-        }).enable();
-        t.after(() => hook.disable());
+        const open = openWaits(t);
         const state = createBackend(t, { isFree: false, blocked: () => come(state) });
         const controller = new AbortController();
         const ask = async () => {
@@ -869,12 +875,7 @@ test(
     const note = (message) => outcomes.push(message.outcome);
     subscribe('sablock:contended', note);
     t.after(() => unsubscribe('sablock:contended', note));
-    const open = new Set();
-    const hook = createHook({
-      init: (id, type) => type === 'SablockWait' && open.add(id),
-      destroy: (id) => open.delete(id),
-    }).enable();
-    t.after(() => hook.disable());
+    const open = openWaits(t);
     const state = createBackend(t, { isFree: false });
     const requests = [1, 2].map(() => state.request({}, () => {}));
     for (const index of requests.keys()) {

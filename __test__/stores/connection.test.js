@@ -19,7 +19,6 @@ const { clientsFor } = require('../../lib/stores/redis/options.js');
 const { descriptionOf } = require('../../lib/stores/store.js');
 const { createFolder } = require('../helpers/folder.js');
 const { limit } = require('../helpers/limits.js');
-const { seen } = require('../helpers/stores.js');
 
 const refused = (message) => ({ code: 'ERR_INVALID_ARG_TYPE', message });
 
@@ -399,39 +398,6 @@ test('redis: of a port that nobody listens at nothing is said of TLS', { timeout
     await assert.rejects(manager.acquireAsync('one'), { message: /^Redis cannot be reached: [^?]*ECONNREFUSED[^?]*$/ });
   }
 });
-
-for (const [client, storeOf] of Object.entries({
-  redis: (port, settings) => redis({ socket: { host: '127.0.0.1', port } }, settings),
-  ioredis: (port, settings) => redis({ host: '127.0.0.1', port }, settings),
-  mysql2: (port, settings) => mysql({ host: '127.0.0.1', port, user: 'u' }, settings),
-  pg: (port, settings) => postgres({ host: '127.0.0.1', port, user: 'u' }, settings),
-  etcd: (port, settings) => etcd(`http://127.0.0.1:${port}`, settings),
-})) {
-  test(`${client}: a connection on which a server never answers is ended, at the server, too`, {
-    timeout: limit(60_000),
-  }, async (t) => {
-    const sockets = new Set();
-    let came = 0;
-    const server = net.createServer((socket) => {
-      came += 1;
-      sockets.add(socket);
-      socket.on('error', () => {});
-      socket.on('close', () => sockets.delete(socket));
-      socket.resume();
-    });
-    await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-    t.after(() => {
-      for (const socket of sockets) socket.destroy();
-      server.close();
-    });
-    const manager = new LockManager({ store: storeOf(server.address().port, { connectTimeout: 100 }) });
-    t.after(() => manager.close());
-    for (const tries of [1, 2]) {
-      await assert.rejects(manager.acquireAsync('one'), { code: 'ERR_LOCK_STORE' });
-      await seen(() => came >= tries && sockets.size === 0);
-    }
-  });
-}
 
 const packet = (errno) => {
   const body = Buffer.concat([Buffer.from([0xff, errno & 0xff, errno >> 8]), Buffer.from('a reason')]);
